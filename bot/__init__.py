@@ -1,0 +1,1 @@
+"""Talks: the agent, its commands, its adapters."""

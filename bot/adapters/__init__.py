@@ -1,0 +1,1 @@
+"""The platforms, each in one file with its one SDK."""

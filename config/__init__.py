@@ -1,0 +1,1 @@
+"""Says how: settings, prompts and phrases. Knows nobody."""

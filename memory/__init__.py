@@ -1,0 +1,1 @@
+"""Remembers. Knows neither platform nor bot."""

@@ -1,0 +1,289 @@
+"""The things memory speaks of, all of them immutable.
+
+Four numbers are easily mixed up and are kept apart everywhere: the *owner* (whose memory it is), the
+*subject* (whom it is about), the *speaker* (who said it) and the *audience* (where it may be used).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+Kind = Literal["profile", "event", "fact", "message"]
+Role = Literal["user", "bot"]
+Source = Literal["user", "summary", "tool"]
+Precision = Literal["minute", "hour", "day", "week", "month", "season", "year"]
+MessageKind = Literal["said", "command", "forwarded"]
+
+SEQ_BITS: Final = 24
+"""Bits of a row id that count an owner's rows: 16.7 million rows for one person (NUMBERS: clustered ids)."""
+
+PRIVATE: Final = 0
+"""Audience of what was said in a private chat: usable in private chats with its owner only."""
+EVERYWHERE: Final = -1
+"""Audience of what its owner opened to every place. Any other audience is the number of one chat."""
+
+SELF: Final = "self"
+"""Subject of a memory about its owner. Every other subject is the name or kinship the owner used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One user of one platform; the owner of memories.
+
+    ``no`` is internal and never reused. ``language`` is "zh" or "en", ``zone`` an IANA time zone.
+    """
+
+    no: int
+    platform: str
+    user_id: str
+    name: str = ""
+    language: str = "en"
+    zone: str = "UTC"
+
+    @property
+    def first_id(self) -> int:
+        """Lowest row id this account can own."""
+        return self.no << SEQ_BITS
+
+    @property
+    def last_id(self) -> int:
+        """Highest row id this account can own."""
+        return (self.no << SEQ_BITS) | ((1 << SEQ_BITS) - 1)
+
+    def owns(self, row_id: int) -> bool:
+        """Whether a row id lies in this account's range."""
+        return self.first_id <= row_id <= self.last_id
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A place to talk. ``no`` is internal and survives a group's migration to a new platform id."""
+
+    no: int
+    platform: str
+    key: str
+    private: bool
+    parent: int | None = None
+
+    @property
+    def audience(self) -> int:
+        """The audience of what is said here (a topic shares its parent's)."""
+        if self.private:
+            return PRIVATE
+        return self.parent if self.parent is not None else self.no
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One journal line.
+
+    ``id`` lies in the range of the account it is *for*: the author of a person's line, the person
+    answered for a bot's line. ``at`` is aware UTC. ``answers`` is the id of the line a reply answers.
+    ``kind`` "command" lines carry no text; "forwarded" lines are somebody else's words.
+    """
+
+    id: int
+    chat: int
+    session: int
+    role: Role
+    speaker: str
+    at: datetime
+    text: str
+    kind: MessageKind = "said"
+    platform_id: str | None = None
+    answers: int | None = None
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a memory comes from: the journal line, the very words, and when they were said (aware UTC).
+
+    The quote is the smallest clause that carries the memory, so that a trimmed or forgotten journal
+    line orphans nothing and gives away nothing else.
+    """
+
+    message: int
+    quote: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What every long-term memory carries besides its content. Times are aware UTC."""
+
+    audience: int
+    source: Source
+    said_at: datetime
+    created_at: datetime
+    confidence: float = 1.0
+    importance: float = 0.5
+    confirmed_at: datetime | None = None
+    confirmations: int = 1
+    expires_at: datetime | None = None
+    retired_at: datetime | None = None
+    successor: int | None = None
+    reason: str | None = None
+    citations: tuple[Citation, ...] = ()
+
+    def live(self, now: datetime) -> bool:
+        """Neither superseded nor expired at ``now``."""
+        return self.retired_at is None and (self.expires_at is None or self.expires_at > now)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileLine:
+    """A structured value: ``attribute`` is a slot name of :mod:`memory.slots`, ``text`` the line as shown."""
+
+    id: int
+    subject: str
+    attribute: str
+    value: str
+    text: str
+    provenance: Provenance
+    kind: Literal["profile"] = "profile"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """When something happens: half-open ``[start, end)`` in aware UTC, to a stated precision.
+
+    ``words`` are the original words ("下周三下午"), ``zone`` the IANA zone they were said in, ``rrule``
+    an RFC 5545 rule for what recurs (then ``start``/``end`` are its first occurrence).
+    """
+
+    start: datetime
+    end: datetime
+    precision: Precision
+    zone: str
+    words: str = ""
+    rrule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Episodic memory: something with a time."""
+
+    id: int
+    subject: str
+    text: str
+    span: Span
+    provenance: Provenance
+    kind: Literal["event"] = "event"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Semantic memory: one sentence, one fact."""
+
+    id: int
+    subject: str
+    text: str
+    provenance: Provenance
+    kind: Literal["fact"] = "fact"
+
+
+Entry = ProfileLine | Event | Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A memory that asks to be written; rules and distillation both end here, in front of one gate.
+
+    ``kind`` "profile" needs ``attribute`` and ``value``; "event" needs ``text`` and ``span``; "fact" needs
+    ``text``. ``negates`` marks the end of a slot value without a new one ("I don't live in Oslo").
+    """
+
+    kind: Literal["profile", "event", "fact"]
+    citations: tuple[Citation, ...]
+    language: str
+    subject: str = SELF
+    text: str = ""
+    attribute: str = ""
+    value: str = ""
+    span: Span | None = None
+    source: Source = "user"
+    confidence: float = 1.0
+    importance: float = 0.5
+    forgettable: bool = False
+    expires_at: datetime | None = None
+    negates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of a candidate, and why: the receipt of a write.
+
+    ``entry`` is the row as stored (None when dropped); ``closed`` are ids of rows it superseded.
+    """
+
+    action: Literal["added", "confirmed", "superseded", "retired", "dropped"]
+    reason: str
+    entry: Entry | None = None
+    closed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What the recall index holds of one row: a journal line or a live long-term memory.
+
+    ``text`` is the bare text (a profile line's rendered line); ``speaker`` is set for journal lines, ``span``
+    for events. ``text_hash`` keys the vector: of ``text``, for a journal line of "speaker: text".
+    ``cites`` are the journal lines a memory cites, for a journal line its own id.
+    """
+
+    id: int
+    kind: Kind
+    text: str
+    at: datetime
+    audience: int
+    text_hash: bytes
+    subject: str = SELF
+    speaker: str = ""
+    role: Role = "user"
+    session: int = 0
+    attribute: str = ""
+    span: Span | None = None
+    expires_at: datetime | None = None
+    confidence: float = 1.0
+    importance: float = 0.5
+    cites: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One unit of the one list that recall returns, best first.
+
+    ``cites`` are the ids of the journal lines the unit is or cites; ``scores`` name each term that
+    made up ``score``; ``band`` is "always" for always-read lines, "full" or "perhaps" otherwise.
+    """
+
+    id: int
+    kind: Kind
+    text: str
+    at: datetime
+    score: float
+    cites: tuple[int, ...]
+    band: Literal["always", "full", "perhaps"] = "full"
+    subject: str = SELF
+    speaker: str = ""
+    scores: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """What recall found for one question, what it left out and why; goes whole into the trace.
+
+    ``level`` is the percentile (0 to 1) of the question among the null; None when there is no null.
+    ``left_out`` pairs a row id with the reason. ``notes`` name degraded arms ("no embedder", "timeout").
+    """
+
+    units: tuple[Recalled, ...] = ()
+    level: float | None = None
+    left_out: tuple[tuple[int, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    milliseconds: float = 0.0
