@@ -1,22 +1,90 @@
 """Every setting, its default and its meaning. Read once, frozen, handed on by section.
 
-Secrets come from the environment or ``.env`` under the names people know; everything else from
-``recollect.toml``, one table a section.
+Names people already know come from the environment or ``.env``; everything else from
+``recollect.toml``, one table a section. :mod:`config.reference` prints the commented example of it.
 """
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+)
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from config.complaints import complaints, misplaced
+
+TOML_FILE: Final = "recollect.toml"
+ENV_FILE: Final = ".env"
+OPENAI_API: Final = "https://api.openai.com/v1"
+"""Where a key without an address belongs."""
+
+
+class SettingsError(Exception):
+    """Settings that cannot be used. The text names each key and the fix, a line each, and no secret."""
+
+
+def _given(value: object) -> object:
+    """Strip what was pasted with a name; an empty value is no value."""
+    return (value.strip() or None) if isinstance(value, str) else value
+
+
+def _sendable(secret: SecretStr) -> SecretStr:
+    text = secret.get_secret_value()
+    if not (text.isascii() and text.isprintable()) or " " in text:
+        raise ValueError("holds a space, a line break or a sign no key has: copy it again, without quotes")
+    return secret
+
+
+def _web_address(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable or " " in url:
+        raise ValueError("must be a whole address that begins with http:// or https://, like http://127.0.0.1:11434/v1")
+    return url
+
+
+def _time_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, LookupError):
+        raise ValueError("must be the name of a time zone, like Asia/Shanghai or Europe/Berlin") from None
+    return name
+
+
+Text = Annotated[str | None, BeforeValidator(_given)]
+Secret = Annotated[Annotated[SecretStr, AfterValidator(_sendable)] | None, BeforeValidator(_given)]
+Url = Annotated[str, AfterValidator(_web_address)]
+OptionalZone = Annotated[Annotated[str, AfterValidator(_time_zone)] | None, BeforeValidator(_given)]
+OptionalUrl = Annotated[Url | None, BeforeValidator(_given)]
 
 
 class Section(BaseModel):
     """A frozen table of ``recollect.toml``; an unknown key is an error, not a silence."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
 
 
 class ModelSettings(Section):
@@ -27,7 +95,7 @@ class ModelSettings(Section):
     timeout_seconds: float = Field(60.0, gt=0, description="Silence after which a request is given up.")
     retries: int = Field(2, ge=0, le=10, description="Retries of a request that failed in passing.")
     temperature: float | None = Field(
-        None, ge=0, le=2, description="Sampling temperature; unset = the endpoint's."
+        None, ge=0, le=2, description="Sampling temperature; unset = the endpoint's.", examples=[0.7]
     )
 
 
@@ -38,19 +106,17 @@ class EmbedderSettings(Section):
         "auto",
         description="auto = endpoint if OPENAI_EMBEDDING_MODEL is set, else the bundled model, else none.",
     )
-    batch: int = Field(
-        10, ge=1, le=2_048, description="Texts in one request; halved when refused, and remembered."
+    batch: int = Field(10, ge=1, le=2_048, description="Texts in one request; halved when refused, and remembered.")
+    dimensions: int | None = Field(
+        None, ge=1, description="Asked for only if set; few endpoints know it.", examples=[1024]
     )
-    dimensions: int | None = Field(None, ge=1, description="Asked for only if set; few endpoints know it.")
     timeout_seconds: float = Field(20.0, gt=0, description="Time for one embedding request.")
 
 
 class SessionSettings(Section):
     """``[session]``: when a stretch of talk ends."""
 
-    idle_minutes: float = Field(
-        30.0, gt=0, description="Silence that ends a session; it is then distilled once."
-    )
+    idle_minutes: float = Field(30.0, gt=0, description="Silence that ends a session; it is then distilled once.")
 
 
 class RecallSettings(Section):
@@ -60,9 +126,7 @@ class RecallSettings(Section):
     false_positives: float = Field(
         0.05, gt=0, lt=1, description="Share of unrelated questions that may recall something in full."
     )
-    timeout_seconds: float = Field(
-        2.0, gt=0, description="Longest wait for the question's vector; then words alone."
-    )
+    timeout_seconds: float = Field(2.0, gt=0, description="Longest wait for the question's vector; then words alone.")
 
 
 class JournalSettings(Section):
@@ -78,11 +142,9 @@ class TraceSettings(Section):
 
 
 class ForgetSettings(Section):
-    """``[forget]``."""
+    """``[forget]``: how long a /forget can be taken back."""
 
-    undo_minutes: float = Field(
-        10.0, ge=0, description="Time between /forget and the erasure; undo works until then."
-    )
+    undo_minutes: float = Field(10.0, ge=0, description="Time between /forget and the erasure; undo works until then.")
 
 
 class DistilSettings(Section):
@@ -94,46 +156,60 @@ class DistilSettings(Section):
 
 
 class JobSettings(Section):
-    """``[jobs]``: how often housekeeping looks for work, seconds."""
+    """``[jobs]``: how often housekeeping looks for work."""
 
     every_seconds: float = Field(30.0, gt=0, description="Pause between two looks for due work.")
 
 
 class TelegramSettings(Section):
-    """``[telegram]``."""
+    """``[telegram]``: how to reach it."""
 
-    base_url: str = Field(
-        "https://api.telegram.org", description="Bot API server; change it for one of your own."
+    base_url: Url = Field("https://api.telegram.org", description="Bot API server; change it for one of your own.")
+    proxy: OptionalUrl = Field(
+        None, repr=False, description="Proxy for this platform alone.", examples=["http://127.0.0.1:3128"]
     )
-    proxy: str | None = Field(None, description="Proxy URL for this platform alone.")
 
 
 class DiscordSettings(Section):
-    """``[discord]``."""
+    """``[discord]``: how to reach it."""
 
-    proxy: str | None = Field(None, description="Proxy URL for this platform alone.")
+    proxy: OptionalUrl = Field(
+        None, repr=False, description="Proxy for this platform alone.", examples=["http://127.0.0.1:3128"]
+    )
 
 
-class Settings(BaseSettings):
-    """All of it. Build it with :func:`load`, which words the errors."""
+class Credentials(BaseSettings):
+    """The names people already know, from the environment or ``.env`` and nowhere else."""
 
     model_config = SettingsConfigDict(
-        frozen=True, extra="ignore", env_file=".env", env_file_encoding="utf-8", toml_file="recollect.toml"
+        frozen=True,
+        extra="ignore",
+        env_ignore_empty=True,
+        env_file_encoding="utf-8-sig",
+        dotenv_filtering="only_existing",
+        hide_input_in_errors=True,
     )
 
-    telegram_bot_token: SecretStr | None = Field(None, description="From @BotFather.")
-    discord_bot_token: SecretStr | None = Field(
-        None, description="From the Discord developer portal, page Bot."
-    )
-    openai_api_key: SecretStr | None = Field(
-        None, description="Key of the endpoint; local servers need none."
-    )
-    openai_base_url: str | None = Field(None, description="Any OpenAI-compatible endpoint.")
-    openai_model: str | None = Field(None, description="Chat model, as the endpoint names it.")
-    openai_embedding_model: str | None = Field(None, description="Embedding model; unset = the bundled one.")
+    telegram_bot_token: Secret = Field(None, description="From @BotFather.")
+    discord_bot_token: Secret = Field(None, description="From the Discord developer portal, page Bot.")
+    openai_api_key: Secret = Field(None, description="Key of the endpoint; local servers need none.")
+    openai_base_url: OptionalUrl = Field(None, description="Any OpenAI-compatible endpoint.")
+    openai_model: Text = Field(None, description="Chat model, as the endpoint names it.")
+    openai_embedding_model: Text = Field(None, description="Embedding model; unset = the bundled one.")
 
-    data_dir: Path = Field(Path("data"), description="Folder of the database.")
-    persona: str = Field("", description="Extra system prompt of the operator.")
+
+class Settings(Credentials):
+    """All of it. :func:`load` reads it from outside; ``Settings()`` is the defaults alone."""
+
+    model_config = SettingsConfigDict(extra="forbid")
+
+    data_dir: Path = Field(Path("data"), description="Folder of the database and the log.")
+    persona: str = Field("", description="Who the bot is, in your words; added to its instructions.")
+    zone: OptionalZone = Field(
+        None,
+        description="Time zone of people who named none; unset = this machine's.",
+        examples=["Europe/Berlin"],
+    )
     model: ModelSettings = ModelSettings()
     embedder: EmbedderSettings = EmbedderSettings()
     session: SessionSettings = SessionSettings()
@@ -145,3 +221,71 @@ class Settings(BaseSettings):
     jobs: JobSettings = JobSettings()
     telegram: TelegramSettings = TelegramSettings()
     discord: DiscordSettings = DiscordSettings()
+
+    @property
+    def endpoint(self) -> str | None:
+        """Address of the chat model: OPENAI_BASE_URL, else OpenAI's own if there is a key, else None."""
+        return self.openai_base_url or (OPENAI_API if self.openai_api_key else None)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take what is passed and nothing else, so that no test meets the files of whoever runs it."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
+
+def load(*, cwd: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """Read the settings of folder ``cwd`` (default: where we are); what comes later in this list wins.
+
+    ``recollect.toml``, ``.env``, the environment (an empty value counts as none), ``overrides`` (by field
+    name, a table as a whole). Raises SettingsError.
+    """
+    folder = cwd or Path()
+    table = _read_toml(folder / TOML_FILE)
+    told = {**table, **_read_env(folder / ENV_FILE), **EnvSettingsSource(Credentials)(), **(overrides or {})}
+    try:
+        settings = Settings(**told)
+    except ValidationError as error:
+        lines = complaints(error, Settings, file=TOML_FILE, names=Credentials.model_fields)
+        raise SettingsError("\n".join(lines)) from None
+    _check_room(settings)
+    return settings
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        table = TomlConfigSettingsSource(Settings, toml_file=path).toml_data
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path.name} cannot be read as TOML: {error}") from None
+    except OSError as error:
+        raise SettingsError(f"{path.name} cannot be opened: {error.strerror}") from None
+    if lines := misplaced(table, Credentials.model_fields, file=path.name):
+        raise SettingsError("\n".join(lines))
+    return table
+
+
+def _read_env(path: Path) -> dict[str, Any]:
+    try:
+        return DotEnvSettingsSource(Credentials, env_file=path)()
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path.name} is not UTF-8 text: save it as UTF-8") from None
+    except OSError as error:
+        raise SettingsError(f"{path.name} cannot be opened: {error.strerror}") from None
+
+
+def _check_room(settings: Settings) -> None:
+    """Refuse budgets that leave the conversation itself less than 40 % of the context."""
+    taken = settings.model.reply_tokens + settings.recall.max_tokens
+    room = int(settings.model.context_tokens * 0.6)
+    if taken > room:
+        raise SettingsError(
+            f"{TOML_FILE}: [model] reply_tokens and [recall] max_tokens together ({taken}) must be at most "
+            f"60 % of [model] context_tokens ({room}), or no room is left for the conversation"
+        )

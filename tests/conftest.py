@@ -1,0 +1,59 @@
+"""What every test may ask for: a clock that stands still, a folder of its own, and no way out to the network.
+
+The network guard itself is pytest-socket, switched on for every test in ``pyproject.toml``: loopback
+is open, everything else raises.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+# As the entry point does, and for the same reason (bot/__main__.py): before anything imports numpy.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+OUTSIDE = ("TELEGRAM_", "DISCORD_", "OPENAI_", "RECOLLECT_")
+"""Beginnings of the environment variables that configure the product."""
+
+
+@dataclass
+class Clock:
+    """A :data:`memory.ports.Clock` that moves only when told to; ``now`` is aware UTC, a Monday noon."""
+
+    now: datetime = field(default_factory=lambda: datetime(2026, 3, 2, 12, 0, tzinfo=UTC))
+
+    def __call__(self) -> datetime:
+        """Return the present."""
+        return self.now
+
+    def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> datetime:
+        """Let time pass and return the new present."""
+        self.now += timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Return a clock that stands at Monday, 2 March 2026, 12:00 UTC."""
+    return Clock()
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    """Return an empty data folder of the test's own."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def untouched_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the tokens and keys of whoever runs the tests, and any proxy between them and loopback."""
+    for name in os.environ:
+        if name.startswith(OUTSIDE) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
