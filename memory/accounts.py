@@ -1,0 +1,139 @@
+"""Store of accounts and chats: who talks, and where. The source of every owner.
+
+The one store whose questions cannot start from an owner, since owners come from here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime
+
+from memory.clock import stamp
+from memory.db import Database
+from memory.model import SEQ_BITS, Account, Chat
+
+_ACCOUNT = "no, platform, user_id, name, language, zone"
+_CHAT = "no, platform, key, private, parent"
+
+
+class Accounts:
+    """Accounts by platform and numeric id, never by a name."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def meet(self, platform: str, user_id: str, *, name: str, language: str, zone: str, at: datetime) -> Account:
+        """The account, made at the first meeting.
+
+        ``language`` and ``zone`` only count at the first meeting; ``name`` is refreshed when it is not empty.
+        """
+        known = await self.find(platform, user_id)
+        if known is not None and name in ("", known.name):
+            return known
+        rows = await self._db.returning(
+            f"INSERT INTO accounts (platform, user_id, name, language, zone, created_at)"
+            f" VALUES (:platform, :user_id, :name, :language, :zone, :at)"
+            f" ON CONFLICT (platform, user_id) DO UPDATE SET name = excluded.name RETURNING {_ACCOUNT}",
+            {
+                "platform": platform,
+                "user_id": user_id,
+                "name": name,
+                "language": language,
+                "zone": zone,
+                "at": stamp(at),
+            },
+        )
+        return _account(rows[0])
+
+    async def find(self, platform: str, user_id: str) -> Account | None:
+        """The account, or None if it never spoke."""
+        rows = await self._db.fetch(
+            f"SELECT {_ACCOUNT} FROM accounts WHERE platform = ? AND user_id = ?", (platform, user_id)
+        )
+        return _account(rows[0]) if rows else None
+
+    async def numbered(self, no: int) -> Account:
+        """The account with an internal number. Raises KeyError."""
+        rows = await self._db.fetch(f"SELECT {_ACCOUNT} FROM accounts WHERE no = ?", (no,))
+        if not rows:
+            raise KeyError(no)
+        return _account(rows[0])
+
+    async def all(self) -> list[Account]:
+        """Every account, oldest first; jobs go through them one owner at a time."""
+        return [_account(row) for row in await self._db.fetch(f"SELECT {_ACCOUNT} FROM accounts ORDER BY no")]
+
+    async def numbers(self) -> list[int]:
+        """The internal number of every account."""
+        return [int(row["no"]) for row in await self._db.fetch("SELECT no FROM accounts ORDER BY no")]
+
+    async def speak(self, owner: Account, language: str) -> None:
+        """Remember the language an owner uses ("zh" or "en")."""
+        await self._db.execute("UPDATE accounts SET language = ? WHERE no = ?", (language, owner.no))
+
+    async def next_ids(self, owner: Account, count: int = 1) -> range:
+        """Take ``count`` row ids that were never used and never will be again. Needs an open transaction."""
+        if not self._db.inside:
+            raise RuntimeError("row ids are taken inside the transaction that writes the rows")
+        rows = await self._db.returning(
+            "UPDATE accounts SET next_seq = next_seq + ? WHERE no = ? RETURNING next_seq", (count, owner.no)
+        )
+        end = int(rows[0]["next_seq"])
+        if end >= 1 << SEQ_BITS:
+            raise OverflowError(f"account {owner.no} has used all {1 << SEQ_BITS} row numbers")
+        return range(owner.first_id + end - count, owner.first_id + end)
+
+
+class Chats:
+    """Places to talk."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def enter(self, owner: Account, key: str, *, private: bool, thread: str | None = None, at: datetime) -> Chat:
+        """The chat ``key`` on the owner's platform, made when first seen; a thread's parent is the chat itself."""
+        known = await self._find(owner.platform, key, thread or "")
+        if known is not None:
+            return known
+        async with self._db.transaction():
+            parent = None
+            if thread is not None:
+                parent = (await self.enter(owner, key, private=private, at=at)).no
+            await self._db.execute(
+                "INSERT OR IGNORE INTO chats (platform, key, thread, private, parent, created_at)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (owner.platform, key, thread or "", int(private), parent, stamp(at)),
+            )
+            made = await self._find(owner.platform, key, thread or "")
+        if made is None:
+            raise RuntimeError(f"chat {key} was not stored")
+        return made
+
+    async def numbered(self, owner: Account, no: int) -> Chat:
+        """The chat with an internal number, if the owner has spoken in it. Raises KeyError."""
+        rows = await self._db.fetch(f"SELECT {_CHAT} FROM chats WHERE no = ? AND platform = ?", (no, owner.platform))
+        if not rows:
+            raise KeyError(no)
+        return _chat(rows[0])
+
+    async def address(self, owner: Account, no: int) -> tuple[str, str | None]:
+        """Platform key and thread of a chat, to send something there."""
+        rows = await self._db.fetch("SELECT key, thread FROM chats WHERE no = ? AND platform = ?", (no, owner.platform))
+        if not rows:
+            raise KeyError(no)
+        return str(rows[0]["key"]), rows[0]["thread"] or None
+
+    async def _find(self, platform: str, key: str, thread: str) -> Chat | None:
+        rows = await self._db.fetch(
+            f"SELECT {_CHAT} FROM chats WHERE platform = ? AND key = ? AND thread = ?",
+            (platform, key, thread),
+        )
+        return _chat(rows[0]) if rows else None
+
+
+def _account(row: sqlite3.Row) -> Account:
+    return Account(row["no"], row["platform"], row["user_id"], row["name"], row["language"], row["zone"])
+
+
+def _chat(row: sqlite3.Row) -> Chat:
+    return Chat(row["no"], row["platform"], row["key"], bool(row["private"]), row["parent"])

@@ -1,0 +1,227 @@
+"""One SQLite file: one writer, one reader, short transactions, numbered migrations.
+
+The only place that opens connections. Stores hand in SQL; this file sees to it that writes queue up
+behind one another, that a cancelled task leaves no half transaction, and that a file which is
+damaged, foreign or from a newer version is refused before anything in it is touched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import aiosqlite
+
+log = logging.getLogger(__name__)
+
+APPLICATION_ID: Final = 0x7EC011EC
+"""Written into the file header, so that no other program's database is ever migrated."""
+DATABASE_NAME: Final = "recollect.db"
+"""Name of the file in the data folder."""
+BUSY_SECONDS: Final = 10.0
+Parameters = Mapping[str, Any] | Sequence[Any]
+
+
+class DatabaseError(Exception):
+    """The database cannot be used or did not take a write; the text says why. Nothing was changed."""
+
+
+class Database:
+    """An open database. Make one with :meth:`open`, end it with :meth:`close`."""
+
+    def __init__(self, path: Path, writer: aiosqlite.Connection, reader: aiosqlite.Connection) -> None:
+        self.path = path
+        self._writer = writer
+        self._reader = reader
+        self._lock = asyncio.Lock()
+        self._inside: asyncio.Task[Any] | None = None
+
+    @classmethod
+    async def open(cls, path: Path) -> Database:
+        """Open or create the file at ``path`` and bring it to the newest schema.
+
+        Raises DatabaseError when the file is damaged, not ours, newer than this program or not writable.
+        """
+        try:
+            await asyncio.to_thread(_prepare, path)
+            writer = await _connect(path)
+        except (sqlite3.Error, OSError) as error:
+            raise DatabaseError(f"{path}: {error}. Check that the folder exists and is writable.") from error
+        try:
+            reader = await _connect(path)
+            await reader.execute("PRAGMA query_only = ON")
+        except BaseException:
+            await writer.close()
+            raise
+        return cls(path, writer, reader)
+
+    async def close(self) -> None:
+        """Wait for a running write, fold the log into the file and close both connections."""
+        async with self._lock:
+            await self._reader.close()
+            await self._writer.close()
+
+    @property
+    def inside(self) -> bool:
+        """Whether the current task has a transaction open (then it must not await the network)."""
+        return self._inside is not None and self._inside is asyncio.current_task()
+
+    async def fetch(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+        """All rows of a query. Inside a transaction it sees that transaction's writes."""
+        connection = self._writer if self.inside else self._reader
+        return list(await connection.execute_fetchall(sql, parameters))
+
+    async def execute(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run one write, in the open transaction or one of its own; returns the rows it touched."""
+        async with self.transaction():
+            cursor = await self._writer.execute(sql, parameters)
+            rows = cursor.rowcount
+            await cursor.close()
+            return rows
+
+    async def executemany(self, sql: str, rows: Iterable[Parameters]) -> None:
+        """Run one write for each of ``rows``."""
+        async with self.transaction():
+            await (await self._writer.executemany(sql, rows)).close()
+
+    async def returning(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+        """Run one write with a RETURNING clause and give back its rows."""
+        async with self.transaction():
+            return list(await self._writer.execute_fetchall(sql, parameters))
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """Everything this task does inside is written whole or not at all; nested use joins in.
+
+        The write lock is taken at the start (BEGIN IMMEDIATE), so a read followed by a write cannot
+        fail half-way. Never await a model, an endpoint or a platform inside. Raises DatabaseError when the
+        file does not take the write (locked too long, read-only, disk full).
+        """
+        if self.inside:
+            yield
+            return
+        async with self._lock:
+            try:
+                await self._writer.execute("BEGIN IMMEDIATE")
+                self._inside = asyncio.current_task()
+                yield
+                await _uncancelled(self._writer.commit())
+            except BaseException as error:
+                # A cancelled statement still runs in the connection's thread; the rollback queues behind it.
+                await _uncancelled(self._writer.rollback())
+                if isinstance(error, sqlite3.OperationalError):
+                    raise DatabaseError(f"{self.path} did not take a write: {error}") from error
+                raise
+            finally:
+                self._inside = None
+
+    async def scrub(self) -> None:
+        """Fold the write-ahead log into the file and empty it, so that deleted bytes are gone from both.
+
+        With ``secure_delete`` on, deleted content is overwritten when the row goes; the old page images
+        stay in the log until it is truncated. Raises DatabaseError if a reader held the log open.
+        """
+        async with self._lock:
+            rows = list(await self._writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)"))
+        if rows and rows[0][0]:
+            raise DatabaseError("the log could not be truncated while it is being read; try again")
+
+
+async def _uncancelled(work: Coroutine[Any, Any, Any]) -> None:
+    """Finish ``work`` even if the waiting task is cancelled, then let the cancellation through."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
+
+
+async def _connect(path: Path) -> aiosqlite.Connection:
+    connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
+    connection.row_factory = sqlite3.Row
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
+        await connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def migrations() -> list[tuple[int, str, str]]:
+    """The shipped migrations as (number, file name, SQL), in order."""
+    files = [f for f in resources.files("memory.migrations").iterdir() if f.name.endswith(".sql")]
+    return sorted((int(f.name.split("_")[0]), f.name, f.read_text("utf-8")) for f in files)
+
+
+def _prepare(path: Path) -> None:
+    """Check the file, then migrate it, each migration in one transaction with its number."""
+    steps = migrations()
+    version = inspect(path)
+    due = [step for step in steps if step[0] > version]
+    if not due:
+        return
+    if version:
+        _copy(path, path.with_suffix(f".v{version}.bak"))
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as connection:
+        for number, name, sql in due:
+            log.info("migrating %s to version %d (%s)", path, number, name)
+            marks = f"PRAGMA user_version = {number}; PRAGMA application_id = {APPLICATION_ID};"
+            script = f"BEGIN IMMEDIATE; {sql}; {marks} COMMIT;"
+            try:
+                connection.executescript(script)
+            except sqlite3.Error as error:
+                connection.rollback()
+                raise DatabaseError(f"{path}: migration {name} failed ({error}); the file is as before.") from error
+
+
+def _copy(path: Path, copy: Path) -> None:
+    """Copy a database whole, what its log holds included, for its owner's eyes only."""
+    os.close(os.open(copy, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
+    with (
+        contextlib.closing(sqlite3.connect(path)) as source,
+        contextlib.closing(sqlite3.connect(copy)) as target,
+    ):
+        source.backup(target)
+
+
+def inspect(path: Path) -> int:
+    """Version of the file at ``path``, 0 for one that is new; it is only read.
+
+    Raises DatabaseError when it is damaged, another program's, or newer than this one.
+    """
+    newest = migrations()[-1][0]
+    if not path.exists() or path.stat().st_size == 0:
+        return 0
+    # Without a log beside it the file can be read as it is; a plain read-only open would leave a log behind.
+    log_file = path.with_name(f"{path.name}-wal")
+    how = "mode=ro" if log_file.exists() and log_file.stat().st_size else "mode=ro&immutable=1"
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as connection:
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
+            health = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.DatabaseError as error:
+        raise DatabaseError(
+            f"{path} is damaged or no SQLite database ({error}). Nothing was changed. Restore a backup, or move "
+            "the file away to start empty."
+        ) from error
+    if health != "ok":
+        raise DatabaseError(
+            f"{path} is damaged ({health}). Nothing was changed. Restore a backup, or move the file away."
+        )
+    if owner != APPLICATION_ID:
+        raise DatabaseError(f"{path} belongs to another program. Set data_dir to a folder of its own.")
+    if version > newest:
+        raise DatabaseError(
+            f"{path} was written by a newer Recollect (version {version}, this one knows {newest}). Nothing was "
+            "changed. Update Recollect."
+        )
+    return version

@@ -1,0 +1,290 @@
+"""Store of vectors, and the one place that asks the embedder.
+
+A vector is keyed by owner, text hash and model: the same text of the same owner is embedded once, an
+edit changes the hash so a stale vector can never match, and two models never meet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import sqlite3
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.accounts import Accounts
+from memory.db import Database
+from memory.model import Account
+from memory.ports import Clock, Embedder, Vector
+
+log = logging.getLogger(__name__)
+
+BATCH: Final = 64
+"""Texts handed to the embedder at a time; it splits further as its endpoint wants."""
+QUERIES_KEPT: Final = 256
+RETRY: Final = timedelta(hours=1)
+"""Pause before a text the embedder refused is tried again."""
+_INLINE_ROWS: Final = 200
+"""Up to this many vectors are unpacked on the event loop (well under 1 ms); more go to a thread."""
+_FULL_SCALE: Final = 32_767
+
+
+def text_hash(text: str) -> bytes:
+    """16-byte BLAKE2b of the NFC text: the key of its vector."""
+    return hashlib.blake2b(unicodedata.normalize("NFC", text).encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def spoken(speaker: str, text: str) -> str:
+    """A journal line as it is embedded: who said it, and what."""
+    return f"{speaker}: {text}" if speaker else text
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRows:
+    """Vectors of one owner and one model: ``matrix`` is (n, d) float32, row i belongs to ``hashes[i]``."""
+
+    last: int
+    hashes: list[bytes]
+    matrix: NDArray[np.float32]
+
+
+class Embeddings:
+    """Vectors in their owner's id range."""
+
+    def __init__(self, db: Database, accounts: Accounts, embedder: Embedder | None, clock: Clock) -> None:
+        self._db = db
+        self._accounts = accounts
+        self._embedder = embedder
+        self._clock = clock
+        self._model_no: int | None = None
+        self._width: int | None = None
+        self._settled: set[int] = set()
+        self._refused: dict[tuple[int, bytes], datetime] = {}
+        self._queries: OrderedDict[tuple[int, bytes], Vector] = OrderedDict()
+
+    @property
+    def model(self) -> str | None:
+        """Identity of the current vector space, None without an embedder."""
+        return None if self._embedder is None else self._embedder.model
+
+    def disturbed(self, owner: Account) -> None:
+        """Note that the owner may have texts without a vector."""
+        self._settled.discard(owner.no)
+
+    def settled(self, owner: Account) -> None:
+        """Note that the owner's texts have their vectors. After a start nobody's are known to."""
+        self._settled.add(owner.no)
+
+    def owners_waiting(self, numbers: Sequence[int]) -> list[int]:
+        """Which of these account numbers may have texts without a vector."""
+        return [] if self._embedder is None else [number for number in numbers if number not in self._settled]
+
+    async def waiting(self, owner: Account, limit: int = BATCH) -> list[str]:
+        """Texts of the owner that have no vector of the current model yet, oldest first.
+
+        Hidden and superseded rows, and commands, are not waiting.
+        """
+        if self._embedder is None:
+            return []
+        rows = await self._db.fetch(
+            _WAITING,
+            {"lo": owner.first_id, "hi": owner.last_id, "model": await self._model(), "limit": limit * 4},
+        )
+        now = self._clock()
+        texts: dict[str, None] = {}
+        for row in rows:
+            held = self._refused.get((owner.no, row["text_hash"]))
+            if held is None or held <= now:
+                texts.setdefault(spoken(row["speaker"], row["text"]))
+        return list(texts)[:limit]
+
+    async def fill(self, owner: Account, texts: Sequence[str] | None = None) -> int:
+        """Embed ``texts`` (default: what waits) and store the vectors; returns how many were stored.
+
+        A refused, blank, NaN, zero or wrongly wide vector is left out and tried again later, alone.
+        Raises EmbedderUnavailable; what was stored before stays.
+        """
+        if self._embedder is None:
+            return 0
+        if self._db.inside:
+            raise RuntimeError("no transaction may be open while the embedder is awaited")
+        stored = 0
+        queue = list(texts) if texts is not None else await self.waiting(owner)
+        while queue:
+            batch, queue = queue[:BATCH], queue[BATCH:]
+            stored += await self._store(owner, batch, await self._embedder.embed(batch))
+            if texts is None and not queue:
+                queue = await self.waiting(owner)
+        return stored
+
+    async def rows(self, owner: Account, *, after: int = 0) -> VectorRows:
+        """The owner's vectors of the current model whose row id is above ``after``."""
+        rows = await self._db.fetch(
+            "SELECT id, text_hash, scale, data FROM embeddings WHERE id BETWEEN ? AND ? AND model = ? ORDER BY id",
+            (max(owner.first_id, after + 1), owner.last_id, await self._model()),
+        )
+        if not rows:
+            return VectorRows(after, [], np.empty((0, self._width or 0), np.float32))
+        matrix = await asyncio.to_thread(_unpack, rows) if len(rows) > _INLINE_ROWS else _unpack(rows)
+        return VectorRows(rows[-1]["id"], [row["text_hash"] for row in rows], matrix)
+
+    async def query(self, owner: Account, text: str) -> Vector | None:
+        """The vector of a question: kept in memory only, never stored. None when it has none.
+
+        Raises EmbedderUnavailable.
+        """
+        if self._embedder is None or not text.strip():
+            return None
+        key = (owner.no, text_hash(text))
+        if key in self._queries:
+            self._queries.move_to_end(key)
+            return self._queries[key]
+        (vector,) = await self._embedder.embed([text])
+        if vector is None or not await self._fits(vector):
+            return None
+        self._queries[key] = vector
+        if len(self._queries) > QUERIES_KEPT:
+            self._queries.popitem(last=False)
+        return vector
+
+    async def probes(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of texts that ship with the program, (n, d) in their order; asked for once a model, then stored.
+
+        They are nobody's memory, hence no owner. A text without a vector gives a row of zeros. Raises
+        EmbedderUnavailable.
+        """
+        if self._embedder is None:
+            return np.empty((0, 0), np.float32)
+        known = await self._stored_probes()
+        missing = [text for text in texts if text_hash(text) not in known]
+        for start in range(0, len(missing), BATCH):
+            batch = missing[start : start + BATCH]
+            for text, vector in zip(batch, await self._embedder.embed(batch), strict=True):
+                if vector is not None and await self._fits(vector):
+                    known[text_hash(text)] = vector
+                    await self._db.execute(
+                        "INSERT OR IGNORE INTO probes (model, text_hash, scale, data) VALUES (?, ?, ?, ?)",
+                        (await self._model(), text_hash(text), *_pack(vector)),
+                    )
+        blank = np.zeros(self._width or 0, np.float32)
+        return np.stack([known.get(text_hash(text), blank) for text in texts])
+
+    async def erase(self, owner: Account, hashes: Sequence[bytes]) -> int:
+        """Remove vectors of texts that no row of the owner holds any more, of every model."""
+        self._queries.clear()
+        return await self._db.execute(f"DELETE FROM embeddings {_ORPHANED}", _orphans(owner, hashes))
+
+    async def sweep(self, owner: Account) -> int:
+        """Remove every vector whose text no row of the owner holds any more; returns how many went."""
+        return await self._db.execute(
+            f"DELETE FROM embeddings WHERE id BETWEEN :lo AND :hi {_HELD_BY_NONE}",
+            {"lo": owner.first_id, "hi": owner.last_id},
+        )
+
+    async def orphaned(self, owner: Account, hashes: Sequence[bytes]) -> bool:
+        """Whether a vector of these texts is left although no row of the owner holds its text."""
+        return bool(await self._db.fetch(f"SELECT 1 FROM embeddings {_ORPHANED} LIMIT 1", _orphans(owner, hashes)))
+
+    async def _store(self, owner: Account, texts: Sequence[str], vectors: Sequence[Vector | None]) -> int:
+        good: list[tuple[bytes, Vector]] = []
+        for text, vector in zip(texts, vectors, strict=True):
+            if vector is not None and await self._fits(vector):
+                good.append((text_hash(text), vector))
+            else:
+                self._refused[owner.no, text_hash(text)] = self._clock() + RETRY
+        if not good:
+            return 0
+        model = await self._model()
+        async with self._db.transaction():
+            ids = await self._accounts.next_ids(owner, len(good))
+            await self._db.executemany(
+                "INSERT INTO embeddings (id, model, text_hash, scale, data) SELECT :id, :model, :hash, :scale, :data"
+                " WHERE NOT EXISTS (SELECT 1 FROM embeddings WHERE text_hash = :hash AND model = :model"
+                " AND id BETWEEN :lo AND :hi)",
+                [
+                    {"id": id_, "model": model, "hash": key, "lo": owner.first_id, "hi": owner.last_id}
+                    | dict(zip(("scale", "data"), _pack(vector), strict=True))
+                    for id_, (key, vector) in zip(ids, good, strict=True)
+                ],
+            )
+        return len(good)
+
+    async def _fits(self, vector: Vector) -> bool:
+        """Whether a vector may enter: finite, not zero, of the model's one width."""
+        if not np.isfinite(vector).all() or not vector.any():
+            return False
+        if self._width is None:
+            await self._learn_width(vector.shape[0])
+        if vector.shape != (self._width,):
+            log.warning("a vector of width %s was refused: %s has %s", vector.shape, self.model, self._width)
+            return False
+        return True
+
+    async def _learn_width(self, width: int) -> None:
+        rows = await self._db.returning(
+            "INSERT INTO models (name, width) VALUES (?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING no, width",
+            (self.model, width),
+        )
+        self._model_no, self._width = int(rows[0]["no"]), int(rows[0]["width"])
+
+    async def _model(self) -> int:
+        """Number of the current model, -1 while it has no vector yet."""
+        if self._model_no is None:
+            rows = await self._db.fetch("SELECT no, width FROM models WHERE name = ?", (self.model,))
+            if not rows:
+                return -1
+            self._model_no, self._width = int(rows[0]["no"]), int(rows[0]["width"])
+        return self._model_no
+
+    async def _stored_probes(self) -> dict[bytes, Vector]:
+        rows = await self._db.fetch("SELECT text_hash, scale, data FROM probes WHERE model = ?", (await self._model(),))
+        return dict(zip((row["text_hash"] for row in rows), _unpack(rows), strict=True)) if rows else {}
+
+
+def _pack(vector: Vector) -> tuple[float, bytes]:
+    """A vector as (scale, int16 little-endian bytes)."""
+    peak = float(np.abs(vector).max())
+    return peak / _FULL_SCALE, np.rint(vector * (_FULL_SCALE / peak)).astype("<i2").tobytes()
+
+
+def _unpack(rows: Sequence[sqlite3.Row]) -> NDArray[np.float32]:
+    """Rows of (scale, data) as an (n, d) float32 matrix of unit vectors."""
+    packed = np.frombuffer(b"".join(row["data"] for row in rows), "<i2").reshape(len(rows), -1)
+    matrix = packed.astype(np.float32)
+    matrix *= np.fromiter((row["scale"] for row in rows), np.float32, len(rows))[:, None]
+    return matrix
+
+
+_HELD_BY_NONE = "".join(
+    f" AND text_hash NOT IN (SELECT text_hash FROM {table} WHERE id BETWEEN :lo AND :hi)"
+    for table in ("journal", "profile", "timeline", "facts")
+)
+_ORPHANED = f"WHERE id BETWEEN :lo AND :hi AND hex(text_hash) IN (SELECT value FROM json_each(:hashes)) {_HELD_BY_NONE}"
+
+
+def _orphans(owner: Account, hashes: Sequence[bytes]) -> dict[str, object]:
+    listed = json.dumps([key.hex().upper() for key in hashes])
+    return {"lo": owner.first_id, "hi": owner.last_id, "hashes": listed}
+
+
+_WAITING = " UNION ALL ".join(
+    f"SELECT * FROM (SELECT {speaker} AS speaker, text, text_hash FROM {table} t WHERE t.id BETWEEN :lo AND :hi"
+    f" AND t.hidden_by IS NULL AND {condition} AND NOT EXISTS (SELECT 1 FROM embeddings e"
+    " WHERE e.text_hash = t.text_hash AND e.model = :model AND e.id BETWEEN :lo AND :hi) ORDER BY t.id LIMIT :limit)"
+    for table, speaker, condition in (
+        ("profile", "''", "t.retired_at IS NULL"),
+        ("timeline", "''", "t.retired_at IS NULL"),
+        ("facts", "''", "t.retired_at IS NULL"),
+        ("journal", "speaker", "t.kind != 'command' AND trim(t.text) != ''"),
+    )
+)

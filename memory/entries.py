@@ -1,0 +1,256 @@
+"""What the three stores of long-term memory have in common: provenance, retirement, hiding, erasure.
+
+Each store has its own table and its own shape (profile.py, timeline.py, facts.py); this file knows the
+columns they share. Rules of meaning (what is a duplicate, who may see) are not here.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, ClassVar, Generic, TypeVar
+
+from memory.accounts import Accounts
+from memory.clock import moment, stamp
+from memory.db import Database
+from memory.embedding import text_hash
+from memory.model import Account, Candidate, Citation, Event, Fact, Kind, ProfileLine, Provenance, Span, Unit
+
+E = TypeVar("E", ProfileLine, Event, Fact)
+
+
+class EntryStore(ABC, Generic[E]):
+    """One kind of long-term memory, each call on behalf of its owner."""
+
+    table: ClassVar[str]
+    kind: ClassVar[Kind]
+
+    def __init__(self, db: Database, accounts: Accounts) -> None:
+        self._db = db
+        self._accounts = accounts
+
+    @abstractmethod
+    def _content(self, candidate: Candidate) -> dict[str, Any]:
+        """The columns that only this kind has, ``text`` among them."""
+
+    @abstractmethod
+    def _entry(self, row: sqlite3.Row, provenance: Provenance) -> E:
+        """The row as a memory."""
+
+    async def add(self, owner: Account, candidate: Candidate, *, audience: int, now: datetime) -> E:
+        """Write a memory with its citations and read it back as stored. Needs an open transaction.
+
+        It counts as said when its newest citation was. Raises ValueError for a candidate that cites nothing.
+        """
+        if not candidate.citations:
+            raise ValueError("a memory without a citation is not written")
+        (id_,) = await self._accounts.next_ids(owner)
+        content = self._content(candidate)
+        row = content | {
+            "id": id_,
+            "text_hash": text_hash(content["text"]),
+            "language": candidate.language,
+            "subject": candidate.subject,
+            "audience": audience,
+            "source": candidate.source,
+            "confidence": candidate.confidence,
+            "importance": candidate.importance,
+            "said_at": max(stamp(c.at) for c in candidate.citations),
+            "created_at": stamp(now),
+            "expires_at": None if candidate.expires_at is None else stamp(candidate.expires_at),
+        }
+        names = ", ".join(row)
+        values = ", ".join(f":{name}" for name in row)
+        await self._db.execute(f"INSERT INTO {self.table} ({names}) VALUES ({values})", row)
+        await self._cite(id_, candidate.citations)
+        return (await self.get(owner, [id_]))[id_]
+
+    async def get(self, owner: Account, ids: Iterable[int]) -> dict[int, E]:
+        """The owner's visible memories among ``ids``, closed ones included."""
+        return {
+            e.id: e
+            for e in await self._select(owner, "id IN (SELECT value FROM json_each(:ids))", ids=json.dumps(list(ids)))
+        }
+
+    async def live(self, owner: Account, *, now: datetime) -> list[E]:
+        """What holds at ``now``: neither superseded nor expired nor hidden, oldest first."""
+        return await self._select(owner, _LIVE, now=stamp(now))
+
+    async def history(self, owner: Account) -> list[E]:
+        """Every visible memory of this kind, closed and expired ones included, oldest first."""
+        return await self._select(owner, "1")
+
+    async def units(self, owner: Account, *, after: int = 0) -> list[Unit]:
+        """The unsuperseded memories behind ``after`` as the recall index wants them; expiry rides along."""
+        entries = await self._select(owner, "retired_at IS NULL AND id > :after", after=after)
+        return [unit(entry) for entry in entries]
+
+    async def confirm(self, owner: Account, id_: int, citation: Citation, *, confidence: float) -> bool:
+        """Note that the owner said it again; False when that very message is already cited (nothing changes).
+
+        The later time of saying and the higher confidence stay.
+        """
+        async with self._db.transaction():
+            if not owner.owns(id_) or not await self._cite(id_, (citation,)):
+                return False
+            await self._db.execute(
+                f"UPDATE {self.table} SET confirmed_at = max(coalesce(confirmed_at, said_at), :at),"
+                " said_at = max(said_at, :at), confidence = max(confidence, :confidence) WHERE id = :id",
+                {"at": stamp(citation.at), "confidence": confidence, "id": id_},
+            )
+            return True
+
+    async def retire(self, owner: Account, id_: int, *, at: datetime, successor: int | None, reason: str) -> bool:
+        """Close a memory, with a pointer to what took its place; whether it was open."""
+        changed = await self._db.execute(
+            f"UPDATE {self.table} SET retired_at = ?, successor = ?, reason = ?"
+            " WHERE id = ? AND id BETWEEN ? AND ? AND retired_at IS NULL",
+            (stamp(at), successor, reason, id_, owner.first_id, owner.last_id),
+        )
+        return changed > 0
+
+    async def reopen(self, owner: Account, id_: int) -> bool:
+        """Undo a retirement; whether it was closed."""
+        changed = await self._db.execute(
+            f"UPDATE {self.table} SET retired_at = NULL, successor = NULL, reason = NULL"
+            " WHERE id = ? AND id BETWEEN ? AND ? AND retired_at IS NOT NULL",
+            (id_, owner.first_id, owner.last_id),
+        )
+        return changed > 0
+
+    async def expire(self, owner: Account, *, now: datetime) -> int:
+        """Close what has outlived its time, so that indexes can let go of it; reads never showed it."""
+        return await self._db.execute(
+            f"UPDATE {self.table} SET retired_at = expires_at, reason = 'expired'"
+            " WHERE id BETWEEN ? AND ? AND retired_at IS NULL AND expires_at <= ?",
+            (owner.first_id, owner.last_id, stamp(now)),
+        )
+
+    async def citing(self, owner: Account, messages: Iterable[int]) -> list[E]:
+        """The visible memories that cite any of these journal lines."""
+        return await self._select(
+            owner,
+            "id IN (SELECT entry FROM citations WHERE message IN (SELECT value FROM json_each(:messages)))",
+            messages=json.dumps(list(messages)),
+        )
+
+    async def requote(self, owner: Account, id_: int, message: int, quote: str) -> None:
+        """Replace the words a memory keeps of a message, when more than its own were quoted."""
+        if owner.owns(id_):
+            await self._db.execute(
+                "UPDATE citations SET quote = ? WHERE entry = ? AND message = ?", (quote, id_, message)
+            )
+
+    async def hide(self, owner: Account, ids: Iterable[int], deletion: int) -> int:
+        """Hide memories on behalf of a deletion; returns how many were visible."""
+        return await self._db.execute(
+            f"UPDATE {self.table} SET hidden_by = ? WHERE id IN (SELECT value FROM json_each(?))"
+            " AND id BETWEEN ? AND ? AND hidden_by IS NULL",
+            (deletion, json.dumps(list(ids)), owner.first_id, owner.last_id),
+        )
+
+    async def unhide(self, owner: Account, deletion: int) -> int:
+        """Show again what a deletion hid."""
+        return await self._db.execute(
+            f"UPDATE {self.table} SET hidden_by = NULL WHERE hidden_by = ? AND id BETWEEN ? AND ?",
+            (deletion, owner.first_id, owner.last_id),
+        )
+
+    async def hidden(self, owner: Account, deletion: int) -> list[E]:
+        """What a deletion hid, for its erasure and the proof after it."""
+        return await self._read(owner, "hidden_by = :deletion", {"deletion": deletion})
+
+    async def erase(self, owner: Account, ids: Iterable[int]) -> int:
+        """Remove memories and their citations for good, and pointers at them."""
+        listed = json.dumps([id_ for id_ in ids if owner.owns(id_)])
+        async with self._db.transaction():
+            await self._db.execute("DELETE FROM citations WHERE entry IN (SELECT value FROM json_each(?))", (listed,))
+            await self._db.execute(
+                f"UPDATE {self.table} SET successor = NULL WHERE successor IN (SELECT value FROM json_each(?))"
+                " AND id BETWEEN ? AND ?",
+                (listed, owner.first_id, owner.last_id),
+            )
+            return await self._db.execute(
+                f"DELETE FROM {self.table} WHERE id IN (SELECT value FROM json_each(?))", (listed,)
+            )
+
+    async def _select(self, owner: Account, condition: str, **values: object) -> list[E]:
+        return await self._read(owner, f"hidden_by IS NULL AND {condition}", values)
+
+    async def _read(self, owner: Account, condition: str, values: Mapping[str, object]) -> list[E]:
+        parameters = {**values, "lo": owner.first_id, "hi": owner.last_id}
+        chosen = f"FROM {self.table} WHERE id BETWEEN :lo AND :hi AND {condition}"
+        rows = await self._db.fetch(f"SELECT * {chosen} ORDER BY id", parameters)
+        cited: dict[int, list[Citation]] = {}
+        for c in await self._db.fetch(
+            f"SELECT entry, message, quote, at FROM citations WHERE entry IN (SELECT id {chosen})"
+            " ORDER BY entry, at, message",
+            parameters,
+        ):
+            cited.setdefault(c["entry"], []).append(Citation(c["message"], c["quote"], moment(c["at"])))
+        return [self._entry(row, _provenance(row, tuple(cited.get(row["id"], ())))) for row in rows]
+
+    async def _cite(self, entry: int, citations: Iterable[Citation]) -> int:
+        added = 0
+        for c in citations:
+            added += await self._db.execute(
+                "INSERT OR IGNORE INTO citations (entry, message, quote, at) VALUES (?, ?, ?, ?)",
+                (entry, c.message, c.quote, stamp(c.at)),
+            )
+        return added
+
+
+_LIVE = "retired_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
+
+
+def unit(entry: ProfileLine | Event | Fact) -> Unit:
+    """A memory as the recall index wants it."""
+    p = entry.provenance
+    return Unit(
+        id=entry.id,
+        kind=entry.kind,
+        text=entry.text,
+        at=p.said_at,
+        audience=p.audience,
+        text_hash=text_hash(entry.text),
+        subject=entry.subject,
+        attribute=entry.attribute if isinstance(entry, ProfileLine) else "",
+        span=entry.span if isinstance(entry, Event) else None,
+        expires_at=p.expires_at,
+        confidence=p.confidence,
+        importance=p.importance,
+        cites=tuple(c.message for c in p.citations),
+    )
+
+
+def span(row: sqlite3.Row) -> Span:
+    """The time columns of an event."""
+    return Span(
+        moment(row["start_at"]),
+        moment(row["end_at"]),
+        row["precision"],
+        row["zone"],
+        row["words"],
+        row["rrule"],
+    )
+
+
+def _provenance(row: sqlite3.Row, citations: tuple[Citation, ...]) -> Provenance:
+    return Provenance(
+        audience=row["audience"],
+        source=row["source"],
+        said_at=moment(row["said_at"]),
+        created_at=moment(row["created_at"]),
+        confidence=row["confidence"],
+        importance=row["importance"],
+        confirmed_at=moment(row["confirmed_at"]),
+        confirmations=len(citations),
+        expires_at=moment(row["expires_at"]),
+        retired_at=moment(row["retired_at"]),
+        successor=row["successor"],
+        reason=row["reason"],
+        citations=citations,
+    )

@@ -1,0 +1,212 @@
+"""Store of the journal: what was said, durably, before anything else happens.
+
+The window reads it by chat; recall, distillation and forgetting read it by owner.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory.accounts import Accounts
+from memory.clock import moment, stamp
+from memory.db import Database
+from memory.embedding import spoken, text_hash
+from memory.model import Account, Chat, Message, MessageKind, Role, Unit
+
+LINE = "j.id, j.chat, j.session, j.role, j.speaker, j.at, j.text, j.kind, j.platform_id, j.answers, j.tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line to be written: everything about it but its number."""
+
+    role: Role
+    speaker: str
+    at: datetime
+    text: str
+    kind: MessageKind = "said"
+    platform_id: str | None = None
+    answers: int | None = None
+    tokens: int = 0
+
+
+class Journal:
+    """Lines in the range of the account they are for."""
+
+    def __init__(self, db: Database, accounts: Accounts) -> None:
+        self._db = db
+        self._accounts = accounts
+
+    async def add(self, owner: Account, chat: Chat, session: int, lines: Sequence[Line]) -> list[Message]:
+        """Write lines in their order and return them as stored. Needs an open transaction."""
+        ids = await self._accounts.next_ids(owner, len(lines))
+        made = [
+            Message(
+                id_,
+                chat.no,
+                session,
+                new.role,
+                new.speaker,
+                new.at,
+                new.text,
+                new.kind,
+                new.platform_id,
+                new.answers,
+                new.tokens,
+            )
+            for id_, new in zip(ids, lines, strict=True)
+        ]
+        await self._db.executemany(
+            "INSERT INTO journal (id, chat, session, role, speaker, at, text, kind, platform_id, answers, tokens,"
+            " text_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    m.id,
+                    m.chat,
+                    m.session,
+                    m.role,
+                    m.speaker,
+                    stamp(m.at),
+                    m.text,
+                    m.kind,
+                    m.platform_id,
+                    m.answers,
+                    m.tokens,
+                    text_hash(spoken(m.speaker, m.text)),
+                )
+                for m in made
+            ],
+        )
+        return made
+
+    async def delivered(self, owner: Account, chat: Chat, platform_id: str, role: Role = "user") -> Message | None:
+        """The line of a platform message that is already in the journal, hidden or not."""
+        rows = await self._db.fetch(
+            f"SELECT {LINE} FROM journal j WHERE j.chat = ? AND j.platform_id = ? AND j.role = ?"
+            " AND j.id BETWEEN ? AND ?",
+            (chat.no, platform_id, role, owner.first_id, owner.last_id),
+        )
+        return line(rows[0]) if rows else None
+
+    async def answer_to(self, owner: Account, message_id: int) -> Message | None:
+        """The bot's reply to a line, or None while it is unanswered."""
+        rows = await self._db.fetch(
+            f"SELECT {LINE} FROM journal j WHERE j.answers = ? AND j.id BETWEEN ? AND ? LIMIT 1",
+            (message_id, owner.first_id, owner.last_id),
+        )
+        return line(rows[0]) if rows else None
+
+    async def of_session(self, owner: Account, session: int, *, limit: int) -> list[Message]:
+        """The newest visible lines of a session the owner takes part in, in order of time.
+
+        Another member's lines are among them: they were said in the same place. Commands are not.
+        """
+        rows = await self._db.fetch(
+            f"SELECT * FROM (SELECT {LINE} FROM journal j WHERE j.session = :session AND j.kind != 'command'"
+            " AND j.hidden_by IS NULL AND EXISTS (SELECT 1 FROM session_members m WHERE m.session = :session"
+            " AND m.account = :owner) ORDER BY j.at DESC, j.id DESC LIMIT :limit) ORDER BY at, id",
+            {"session": session, "owner": owner.no, "limit": limit},
+        )
+        return [line(row) for row in rows]
+
+    async def lines(self, owner: Account, ids: Iterable[int]) -> dict[int, Message]:
+        """The owner's visible lines among ``ids``."""
+        rows = await self._db.fetch(
+            f"SELECT {LINE} FROM journal j WHERE j.id IN (SELECT value FROM json_each(?)) AND j.id BETWEEN ? AND ?"
+            " AND j.hidden_by IS NULL",
+            (json.dumps(list(ids)), owner.first_id, owner.last_id),
+        )
+        return {row["id"]: line(row) for row in rows}
+
+    async def said(self, owner: Account, *, after: int = 0) -> list[Message]:
+        """Every visible line of the owner behind ``after``, the bot's replies to them included."""
+        rows = await self._db.fetch(
+            f"SELECT {LINE} FROM journal j WHERE j.id BETWEEN ? AND ? AND j.kind != 'command'"
+            " AND j.hidden_by IS NULL ORDER BY j.id",
+            (max(owner.first_id, after + 1), owner.last_id),
+        )
+        return [line(row) for row in rows]
+
+    async def units(self, owner: Account, *, after: int = 0) -> list[Unit]:
+        """The same lines as the recall index wants them."""
+        rows = await self._db.fetch(
+            "SELECT j.id, j.session, j.role, j.speaker, j.at, j.text, j.text_hash, c.no AS chat, c.private, c.parent"
+            " FROM journal j JOIN chats c ON c.no = j.chat WHERE j.id BETWEEN ? AND ? AND j.kind != 'command'"
+            " AND j.hidden_by IS NULL ORDER BY j.id",
+            (max(owner.first_id, after + 1), owner.last_id),
+        )
+        return [_unit(owner, row) for row in rows]
+
+    async def hide(self, owner: Account, ids: Iterable[int], deletion: int) -> int:
+        """Hide lines on behalf of a deletion; returns how many were visible."""
+        return await self._db.execute(
+            "UPDATE journal SET hidden_by = ? WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?"
+            " AND hidden_by IS NULL",
+            (deletion, json.dumps(list(ids)), owner.first_id, owner.last_id),
+        )
+
+    async def unhide(self, owner: Account, deletion: int) -> int:
+        """Show again what a deletion hid."""
+        return await self._db.execute(
+            "UPDATE journal SET hidden_by = NULL WHERE hidden_by = ? AND id BETWEEN ? AND ?",
+            (deletion, owner.first_id, owner.last_id),
+        )
+
+    async def hidden(self, owner: Account, deletion: int) -> list[Message]:
+        """What a deletion hid, for its erasure and the proof after it."""
+        rows = await self._db.fetch(
+            f"SELECT {LINE} FROM journal j WHERE j.hidden_by = ? AND j.id BETWEEN ? AND ?",
+            (deletion, owner.first_id, owner.last_id),
+        )
+        return [line(row) for row in rows]
+
+    async def erase(self, owner: Account, ids: Iterable[int]) -> int:
+        """Remove lines for good."""
+        return await self._db.execute(
+            "DELETE FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?",
+            (json.dumps(list(ids)), owner.first_id, owner.last_id),
+        )
+
+    async def trim(self, owner: Account, *, before: datetime) -> int:
+        """Remove lines older than ``before``; memories keep their own quotes. Returns how many went."""
+        return await self._db.execute(
+            "DELETE FROM journal WHERE id BETWEEN ? AND ? AND at < ? AND hidden_by IS NULL",
+            (owner.first_id, owner.last_id, stamp(before)),
+        )
+
+
+def line(row: sqlite3.Row) -> Message:
+    """A row of the columns ``LINE`` as a message."""
+    return Message(
+        row["id"],
+        row["chat"],
+        row["session"],
+        row["role"],
+        row["speaker"],
+        moment(row["at"]),
+        row["text"],
+        row["kind"],
+        row["platform_id"],
+        row["answers"],
+        row["tokens"],
+    )
+
+
+def _unit(owner: Account, row: sqlite3.Row) -> Unit:
+    chat = Chat(row["chat"], owner.platform, "", bool(row["private"]), row["parent"])
+    return Unit(
+        id=row["id"],
+        kind="message",
+        text=row["text"],
+        at=moment(row["at"]),
+        audience=chat.audience,
+        text_hash=row["text_hash"],
+        speaker=row["speaker"],
+        role=row["role"],
+        session=row["session"],
+        cites=(row["id"],),
+    )

@@ -1,0 +1,1 @@
+"""Numbered ``.sql`` files, applied in order, never edited once shipped."""

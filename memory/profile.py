@@ -1,0 +1,33 @@
+"""Store of the profile: attribute and value, updated exactly, its history kept."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from memory.entries import EntryStore
+from memory.model import Account, Candidate, ProfileLine, Provenance
+from memory.slots import render
+
+
+class Profile(EntryStore[ProfileLine]):
+    """Structured facts about the owner, or about somebody the owner spoke of."""
+
+    table = "profile"
+    kind = "profile"
+
+    async def slot(self, owner: Account, subject: str, attribute: str) -> list[ProfileLine]:
+        """The open lines of one slot, oldest first."""
+        return await self._select(
+            owner,
+            "retired_at IS NULL AND subject = :subject AND attribute = :attribute",
+            subject=subject,
+            attribute=attribute,
+        )
+
+    def _content(self, candidate: Candidate) -> dict[str, Any]:
+        text = render(candidate.attribute, candidate.value, candidate.language, candidate.subject)
+        return {"attribute": candidate.attribute, "value": candidate.value, "text": text}
+
+    def _entry(self, row: sqlite3.Row, provenance: Provenance) -> ProfileLine:
+        return ProfileLine(row["id"], row["subject"], row["attribute"], row["value"], row["text"], provenance)

@@ -1,0 +1,44 @@
+"""Store of the timeline: events with start, end, precision, zone and the original words."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime
+from typing import Any
+
+from memory.clock import stamp
+from memory.entries import EntryStore, span
+from memory.model import Account, Candidate, Event, Provenance
+
+
+class Timeline(EntryStore[Event]):
+    """Episodic memory, found by time first."""
+
+    table = "timeline"
+    kind = "event"
+
+    async def between(self, owner: Account, start: datetime, end: datetime) -> list[Event]:
+        """The open events that overlap ``[start, end)``, and every recurring one that began before ``end``."""
+        return await self._select(
+            owner,
+            "retired_at IS NULL AND start_at < :end AND (end_at > :start OR rrule IS NOT NULL)",
+            start=stamp(start),
+            end=stamp(end),
+        )
+
+    def _content(self, candidate: Candidate) -> dict[str, Any]:
+        when = candidate.span
+        if when is None:
+            raise ValueError("an event needs a span")
+        return {
+            "text": candidate.text,
+            "start_at": stamp(when.start),
+            "end_at": stamp(when.end),
+            "precision": when.precision,
+            "zone": when.zone,
+            "words": when.words,
+            "rrule": when.rrule,
+        }
+
+    def _entry(self, row: sqlite3.Row, provenance: Provenance) -> Event:
+        return Event(row["id"], row["subject"], row["text"], span(row), provenance)

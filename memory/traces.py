@@ -1,0 +1,84 @@
+"""Store of traces: how each reply came to be, in ids and scores. No words, so nothing to leak or to forget."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memory.accounts import Accounts
+from memory.clock import moment, stamp
+from memory.db import Database
+from memory.model import Account, Chat
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The record behind one reply; ``reply`` is its journal line, ``data`` plain JSON."""
+
+    id: int
+    chat: int
+    reply: int | None
+    at: datetime
+    data: Mapping[str, Any]
+
+
+class Traces:
+    """Traces in the range of the account that was answered."""
+
+    def __init__(self, db: Database, accounts: Accounts) -> None:
+        self._db = db
+        self._accounts = accounts
+
+    async def add(self, owner: Account, chat: Chat, reply: int | None, data: Mapping[str, Any], *, at: datetime) -> int:
+        """Write a trace; returns its id. Needs an open transaction."""
+        (id_,) = await self._accounts.next_ids(owner)
+        await self._db.execute(
+            "INSERT INTO traces (id, chat, reply, at, data) VALUES (?, ?, ?, ?, ?)",
+            (id_, chat.no, reply, stamp(at), json.dumps(data, ensure_ascii=False)),
+        )
+        return id_
+
+    async def latest(self, owner: Account, chat: Chat) -> Trace | None:
+        """The newest trace of a chat."""
+        rows = await self._db.fetch(
+            "SELECT id, chat, reply, at, data FROM traces WHERE id BETWEEN ? AND ? AND chat = ?"
+            " ORDER BY id DESC LIMIT 1",
+            (owner.first_id, owner.last_id, chat.no),
+        )
+        return _trace(rows[0]) if rows else None
+
+    async def using(self, owner: Account, memories: Iterable[int]) -> list[int]:
+        """Journal ids of the replies whose request held any of these memories because it was asked about.
+
+        Always-read lines are in every request and say nothing about the reply.
+        """
+        rows = await self._db.fetch(
+            "SELECT DISTINCT t.reply FROM traces t, json_each(t.data, '$.recalled') r"
+            " WHERE t.id BETWEEN ? AND ? AND t.reply IS NOT NULL"
+            " AND json_extract(r.value, '$.band') != 'always'"
+            " AND json_extract(r.value, '$.id') IN (SELECT value FROM json_each(?))",
+            (owner.first_id, owner.last_id, json.dumps(list(memories))),
+        )
+        return [int(row["reply"]) for row in rows]
+
+    async def erase(self, owner: Account, replies: Iterable[int]) -> int:
+        """Remove the traces of these replies."""
+        return await self._db.execute(
+            "DELETE FROM traces WHERE id BETWEEN ? AND ? AND reply IN (SELECT value FROM json_each(?))",
+            (owner.first_id, owner.last_id, json.dumps(list(replies))),
+        )
+
+    async def trim(self, owner: Account, *, before: datetime) -> int:
+        """Remove traces older than ``before``."""
+        return await self._db.execute(
+            "DELETE FROM traces WHERE id BETWEEN ? AND ? AND at < ?",
+            (owner.first_id, owner.last_id, stamp(before)),
+        )
+
+
+def _trace(row: sqlite3.Row) -> Trace:
+    return Trace(row["id"], row["chat"], row["reply"], moment(row["at"]), json.loads(row["data"]))

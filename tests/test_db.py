@@ -1,0 +1,227 @@
+"""The database file: who may open it, what a cancelled or failed write leaves, what erased bytes leave."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from memory import db as database
+from memory.db import APPLICATION_ID, Database, DatabaseError, migrations
+
+ADD = "INSERT INTO job_runs (name, finished_at) VALUES (?, 0)"
+NAMES = "SELECT name FROM job_runs ORDER BY name"
+
+
+@pytest.fixture
+async def db(tmp_path: Path) -> AsyncIterator[Database]:
+    opened = await Database.open(tmp_path / "r.db")
+    yield opened
+    await opened.close()
+
+
+async def names(db: Database) -> list[str]:
+    return [row["name"] for row in await db.fetch(NAMES)]
+
+
+async def test_a_new_file_has_the_newest_schema_and_is_readable_by_its_owner_alone(db: Database) -> None:
+    (row,) = await db.fetch("PRAGMA user_version")
+    assert row[0] == migrations()[-1][0]
+    assert stat.S_IMODE(db.path.stat().st_mode) == 0o600
+
+
+async def test_a_second_start_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    await (await Database.open(path)).close()
+    before = snapshot(path)
+    await (await Database.open(path)).close()
+    assert snapshot(path) == before
+
+
+async def test_a_transaction_that_fails_leaves_nothing(db: Database) -> None:
+    async def fail() -> None:
+        async with db.transaction():
+            await db.execute(ADD, ("a",))
+            raise ValueError("stop")
+
+    with pytest.raises(ValueError, match="stop"):
+        await fail()
+    assert await names(db) == []
+
+
+async def test_a_nested_transaction_is_part_of_the_outer_one(db: Database) -> None:
+    async def fail() -> None:
+        async with db.transaction():
+            async with db.transaction():
+                await db.execute(ADD, ("a",))
+            raise ValueError("stop")
+
+    with pytest.raises(ValueError, match="stop"):
+        await fail()
+    assert await names(db) == []
+
+
+async def test_a_transaction_sees_its_own_writes_and_others_do_not(db: Database) -> None:
+    async with db.transaction():
+        await db.execute(ADD, ("a",))
+        assert await names(db) == ["a"]
+        assert await asyncio.create_task(names(db)) == []
+    assert await names(db) == ["a"]
+
+
+async def test_a_cancelled_write_leaves_no_half_transaction_and_no_lock(db: Database) -> None:
+    begun = asyncio.Event()
+
+    async def write() -> None:
+        async with db.transaction():
+            await db.execute(ADD, ("half",))
+            begun.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(write())
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await db.execute(ADD, ("whole",))
+    assert await names(db) == ["whole"]
+
+
+async def test_many_writers_at_once_all_get_through(db: Database) -> None:
+    async def read_then_write(name: str) -> None:
+        async with db.transaction():
+            before = len(await names(db))
+            await db.execute(ADD, (f"{name} after {before}",))
+
+    await asyncio.gather(*(read_then_write(str(i)) for i in range(20)))
+    assert sorted(name.split()[-1] for name in await names(db)) == sorted(str(i) for i in range(20))
+
+
+async def test_f01_a_write_waits_for_another_process_that_holds_the_lock(db: Database) -> None:
+    other = sqlite3.connect(db.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    waiting = asyncio.create_task(db.execute(ADD, ("late",)))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    other.execute("COMMIT")
+    other.close()
+    await waiting
+    assert await names(db) == ["late"]
+
+
+async def test_a_lock_that_never_ends_is_a_plain_error(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    await db.close()
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
+    patient = await Database.open(db.path)
+    other = sqlite3.connect(db.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(DatabaseError, match="locked"):
+        await patient.execute(ADD, ("never",))
+    other.close()
+    await patient.close()
+    db._writer, db._reader = patient._writer, patient._reader
+
+
+def snapshot(path: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in path.parent.iterdir()}
+
+
+async def refused(path: Path, words: str) -> None:
+    before = snapshot(path)
+    with pytest.raises(DatabaseError, match=words):
+        await Database.open(path)
+    assert snapshot(path) == before
+
+
+async def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    path.write_bytes(b"this is a diary, not a database" * 100)
+    await refused(path, "damaged or no SQLite database")
+
+
+async def test_a_damaged_file_is_refused_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    await (await Database.open(path)).close()
+    content = bytearray(path.read_bytes())
+    content[4096 * 2 : 4096 * 3] = b"\xff" * 4096
+    path.write_bytes(content)
+    await refused(path, "damaged")
+
+
+async def test_f06_a_file_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    await (await Database.open(path)).close()
+    with sqlite3.connect(path) as raw:
+        raw.execute("PRAGMA user_version = 999")
+    raw.close()
+    await refused(path, "newer Recollect")
+
+
+async def test_another_programs_file_is_refused_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    with sqlite3.connect(path) as raw:
+        raw.execute("CREATE TABLE theirs (x)")
+    raw.close()
+    await refused(path, "another program")
+
+
+async def test_a_folder_that_cannot_be_made_is_a_plain_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DatabaseError, match="writable"):
+        await Database.open(tmp_path / "file" / "r.db")
+
+
+async def test_f06_a_failing_migration_leaves_the_file_as_it_was_and_a_copy_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.db"
+    opened = await Database.open(path)
+    await opened.execute(ADD, ("kept",))
+    await opened.close()
+    last = migrations()[-1][0]
+    broken = [*migrations(), (last + 1, "9999_broken.sql", "CREATE TABLE half (x); SELECT no_such_thing;")]
+    monkeypatch.setattr(database, "migrations", lambda: broken)
+    with pytest.raises(DatabaseError, match=r"9999_broken\.sql"):
+        await Database.open(path)
+    monkeypatch.undo()
+    again = await Database.open(path)
+    assert await names(again) == ["kept"]
+    assert await again.fetch("SELECT 1 FROM sqlite_schema WHERE name = 'half'") == []
+    await again.close()
+    with sqlite3.connect(path.with_suffix(f".v{last}.bak")) as copy:
+        assert copy.execute(NAMES).fetchall() == [("kept",)]
+    copy.close()
+
+
+async def test_f06_a_migration_keeps_every_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "r.db"
+    opened = await Database.open(path)
+    await opened.execute(ADD, ("早",))
+    await opened.close()
+    last = migrations()[-1][0]
+    step = (last + 1, "9999_more.sql", "ALTER TABLE job_runs ADD COLUMN more TEXT NOT NULL DEFAULT 'x';")
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "migrations", lambda: [*migrations(), step])
+        again = await Database.open(path)
+        (row,) = await again.fetch("SELECT name, more FROM job_runs")
+        assert tuple(row) == ("早", "x")
+        await again.close()
+
+
+async def test_scrubbing_leaves_no_byte_of_a_deleted_row(db: Database) -> None:
+    marker = "缬沙坦-marker-7f3a"
+    await db.executemany(ADD, [(f"{marker} {i}",) for i in range(500)])
+    await db.executemany(ADD, [(f"innocent {i}",) for i in range(500)])
+    await db.execute("DELETE FROM job_runs WHERE name LIKE ?", (f"{marker}%",))
+    await db.scrub()
+    for file in db.path.parent.iterdir():
+        assert marker.encode() not in file.read_bytes(), file.name
+    assert len(await names(db)) == 500
+
+
+def test_the_application_id_is_the_one_in_the_file_header() -> None:
+    assert 0 < APPLICATION_ID < 2**31

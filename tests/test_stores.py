@@ -1,0 +1,222 @@
+"""The three stores of long-term memory: one contract, three shapes; every call on behalf of an owner."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory.accounts import Accounts
+from memory.entries import EntryStore
+from memory.model import SELF, Account, Candidate, Citation, Span
+from tests.conftest import Clock
+from tests.shelf import Shelf
+
+Make = Callable[[str], Candidate]
+
+
+@pytest.fixture
+async def shelf(tmp_path: Path, clock: Clock) -> AsyncIterator[Shelf]:
+    opened = await Shelf.open(tmp_path / "r.db", clock)
+    yield opened
+    await opened.db.close()
+
+
+@pytest.fixture(params=["profile", "timeline", "facts"])
+def store(request: pytest.FixtureRequest, shelf: Shelf) -> EntryStore[Any]:
+    chosen: EntryStore[Any] = getattr(shelf, request.param)
+    return chosen
+
+
+@pytest.fixture
+async def make(store: EntryStore[Any], shelf: Shelf) -> Make:
+    """Makes a candidate of the store's kind that cites a line saying ``text``."""
+    message = await shelf.say("原话")
+
+    def candidate(text: str) -> Candidate:
+        start = shelf.clock.now
+        span = Span(start, start + timedelta(days=1), "day", "Asia/Shanghai", "今天")
+        return Candidate(
+            store.kind if store.kind != "message" else "fact",
+            (Citation(message.id, text, message.at),),
+            "zh",
+            text=text,
+            attribute="like",
+            value=text,
+            span=span,
+        )
+
+    return candidate
+
+
+async def add(shelf: Shelf, store: EntryStore[Any], candidate: Candidate, owner: Account | None = None) -> Any:
+    async with shelf.db.transaction():
+        return await store.add(owner or shelf.owner, candidate, audience=0, now=shelf.clock())
+
+
+async def stranger(shelf: Shelf) -> Account:
+    return await shelf.accounts.meet("console", "1002", name="Bo", language="zh", zone="UTC", at=shelf.clock())
+
+
+async def texts(store: EntryStore[Any], shelf: Shelf) -> list[str]:
+    return [entry.text for entry in await store.live(shelf.owner, now=shelf.clock())]
+
+
+async def test_a_memory_is_read_back_as_it_was_written(shelf: Shelf, store: EntryStore[Any], make: Make) -> None:
+    candidate = replace(make("豆浆"), confidence=0.7, importance=0.9)
+    entry = await add(shelf, store, candidate)
+    assert entry == (await store.get(shelf.owner, [entry.id]))[entry.id]
+    assert (entry.kind, entry.subject) == (store.kind, SELF)
+    assert "豆浆" in entry.text
+    p = entry.provenance
+    assert (p.confidence, p.importance, p.source, p.confirmations) == (0.7, 0.9, "user", 1)
+    assert p.citations == candidate.citations
+    assert p.said_at == candidate.citations[0].at
+    assert p.created_at == shelf.clock()
+
+
+async def test_a_memory_without_a_citation_is_not_written(shelf: Shelf, store: EntryStore[Any], make: Make) -> None:
+    with pytest.raises(ValueError, match="citation"):
+        await add(shelf, store, replace(make("豆浆"), citations=()))
+    assert await texts(store, shelf) == []
+
+
+async def test_nobody_else_reads_confirms_closes_hides_or_erases_it(
+    shelf: Shelf, store: EntryStore[Any], make: Make
+) -> None:
+    entry = await add(shelf, store, make("豆浆"))
+    other, now = await stranger(shelf), shelf.clock()
+    assert await store.get(other, [entry.id]) == {}
+    assert await store.live(other, now=now) == []
+    assert await store.history(other) == []
+    assert await store.units(other) == []
+    assert await store.citing(other, [c.message for c in entry.provenance.citations]) == []
+    assert not await store.confirm(other, entry.id, Citation(1, "x", now), confidence=1.0)
+    assert not await store.retire(other, entry.id, at=now, successor=None, reason="theirs")
+    assert not await store.reopen(other, entry.id)
+    assert await store.hide(other, [entry.id], 1) == 0
+    assert await store.expire(other, now=now) == 0
+    await store.requote(other, entry.id, entry.provenance.citations[0].message, "changed")
+    assert await store.erase(other, [entry.id]) == 0
+    assert await store.get(shelf.owner, [entry.id]) == {entry.id: entry}
+
+
+async def test_saying_it_again_counts_once_a_message(shelf: Shelf, store: EntryStore[Any], make: Make) -> None:
+    entry = await add(shelf, store, make("豆浆"))
+    again = await shelf.say("还是豆浆")
+    citation = Citation(again.id, "还是豆浆", again.at)
+    assert await store.confirm(shelf.owner, entry.id, citation, confidence=0.5)
+    assert not await store.confirm(shelf.owner, entry.id, citation, confidence=0.5)
+    confirmed = (await store.get(shelf.owner, [entry.id]))[entry.id].provenance
+    assert (confirmed.confirmations, confirmed.confirmed_at, confirmed.said_at) == (2, again.at, again.at)
+    assert confirmed.confidence == 1.0
+
+
+async def test_a_closed_memory_is_history_with_a_pointer_and_can_be_reopened(
+    shelf: Shelf, store: EntryStore[Any], make: Make
+) -> None:
+    old, new = await add(shelf, store, make("豆浆")), await add(shelf, store, make("咖啡"))
+    assert await store.retire(shelf.owner, old.id, at=shelf.clock(), successor=new.id, reason="newer")
+    assert not await store.retire(shelf.owner, old.id, at=shelf.clock(), successor=None, reason="again")
+    assert await texts(store, shelf) == [new.text]
+    closed = (await store.history(shelf.owner))[0].provenance
+    assert (closed.successor, closed.reason, closed.retired_at) == (new.id, "newer", shelf.clock())
+    assert [unit.id for unit in await store.units(shelf.owner)] == [new.id]
+    assert await store.reopen(shelf.owner, old.id)
+    assert len(await texts(store, shelf)) == 2
+
+
+async def test_c13_expiry_is_checked_when_reading_and_closed_by_the_job_later(
+    shelf: Shelf, store: EntryStore[Any], make: Make
+) -> None:
+    ends = shelf.clock() + timedelta(hours=1)
+    entry = await add(shelf, store, replace(make("出差"), expires_at=ends))
+    shelf.clock.advance(minutes=59)
+    assert await texts(store, shelf) == [entry.text]
+    assert await store.expire(shelf.owner, now=shelf.clock()) == 0
+    shelf.clock.advance(minutes=1)
+    assert await texts(store, shelf) == []
+    assert await store.expire(shelf.owner, now=shelf.clock()) == 1
+    (kept,) = await store.history(shelf.owner)
+    assert (kept.provenance.reason, kept.provenance.retired_at) == ("expired", ends)
+
+
+async def test_a_hidden_memory_is_read_by_nothing_until_it_is_shown_again(
+    shelf: Shelf, store: EntryStore[Any], make: Make
+) -> None:
+    entry = await add(shelf, store, make("豆浆"))
+    assert await store.hide(shelf.owner, [entry.id], 77) == 1
+    assert await store.get(shelf.owner, [entry.id]) == {}
+    assert await store.history(shelf.owner) == []
+    assert await store.units(shelf.owner) == []
+    assert await store.citing(shelf.owner, [c.message for c in entry.provenance.citations]) == []
+    assert [e.id for e in await store.hidden(shelf.owner, 77)] == [entry.id]
+    assert await store.unhide(shelf.owner, 77) == 1
+    assert await texts(store, shelf) == [entry.text]
+
+
+async def test_an_erased_memory_takes_its_citations_and_pointers_along(
+    shelf: Shelf, store: EntryStore[Any], make: Make
+) -> None:
+    old, new = await add(shelf, store, make("豆浆")), await add(shelf, store, make("咖啡"))
+    await store.retire(shelf.owner, old.id, at=shelf.clock(), successor=new.id, reason="newer")
+    assert await store.erase(shelf.owner, [new.id]) == 1
+    assert await shelf.db.fetch("SELECT 1 FROM citations WHERE entry = ?", (new.id,)) == []
+    (left,) = await store.history(shelf.owner)
+    assert (left.id, left.provenance.successor) == (old.id, None)
+
+
+async def test_numbers_are_never_used_twice(shelf: Shelf, store: EntryStore[Any], make: Make) -> None:
+    first = await add(shelf, store, make("豆浆"))
+    await store.erase(shelf.owner, [first.id])
+    second = await add(shelf, store, make("咖啡"))
+    assert second.id > first.id
+    assert shelf.owner.owns(second.id)
+
+
+async def test_units_behind_a_number_are_the_newer_ones(shelf: Shelf, store: EntryStore[Any], make: Make) -> None:
+    first, second = await add(shelf, store, make("豆浆")), await add(shelf, store, make("咖啡"))
+    (unit,) = await store.units(shelf.owner, after=first.id)
+    assert (unit.id, unit.text, unit.kind) == (second.id, second.text, store.kind)
+    assert unit.cites == tuple(c.message for c in second.provenance.citations)
+
+
+async def test_a_recurring_event_is_found_in_every_later_period(shelf: Shelf) -> None:
+    message = await shelf.say("每周三练背")
+    start = shelf.clock.now
+    weekly = Span(start, start + timedelta(hours=1), "hour", "Asia/Shanghai", "每周三", "FREQ=WEEKLY")
+    once = Span(start, start + timedelta(hours=1), "hour", "Asia/Shanghai", "今天")
+    cited = (Citation(message.id, "每周三练背", message.at),)
+    for text, span in (("练背", weekly), ("体检", once)):
+        await add(shelf, shelf.timeline, Candidate("event", cited, "zh", text=text, span=span))
+    later = start + timedelta(days=30)
+    found = await shelf.timeline.between(shelf.owner, later, later + timedelta(days=7))
+    assert [event.text for event in found] == ["练背"]
+    found = await shelf.timeline.between(shelf.owner, start, start + timedelta(minutes=1))
+    assert [event.text for event in found] == ["练背", "体检"]
+    assert await shelf.timeline.between(shelf.owner, start - timedelta(days=9), start) == []
+
+
+async def test_row_ids_are_only_taken_inside_a_transaction(shelf: Shelf) -> None:
+    with pytest.raises(RuntimeError, match="transaction"):
+        await shelf.accounts.next_ids(shelf.owner)
+
+
+async def test_an_account_is_its_platform_and_id_never_its_name(shelf: Shelf) -> None:
+    accounts: Accounts = shelf.accounts
+    now = shelf.clock()
+    same = await accounts.meet("console", "1001", name="新名字", language="en", zone="UTC", at=now)
+    assert (same.no, same.name, same.language, same.zone) == (shelf.owner.no, "新名字", "zh", "Asia/Shanghai")
+    for platform, user in (("discord", "1001"), ("console", "1002")):
+        other = await accounts.meet(platform, user, name="Lin", language="zh", zone="UTC", at=now)
+        assert other.no != shelf.owner.no
+
+
+def test_rows_carry_their_owner_in_every_id(shelf: Shelf) -> None:
+    assert shelf.owner.owns(shelf.owner.first_id + 1)
+    assert not shelf.owner.owns(shelf.owner.last_id + 1)
+    assert not shelf.owner.owns(shelf.owner.first_id - 1)
