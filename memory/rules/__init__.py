@@ -1,0 +1,28 @@
+"""Certain facts read from plain statements, in Chinese and English, without a model, a clock or any I/O.
+
+Whatever a rule is unsure of it leaves alone; distillation has its turn when the session is over.
+"""
+
+from __future__ import annotations
+
+from memory.rules.reader import candidates
+from memory.rules.remembering import wants_remembering
+from memory.rules.requests import (
+    Refused,
+    asks_about_everything,
+    is_small_talk,
+    remember,
+    wants_forgetting,
+)
+from memory.script import language as detect_language
+
+__all__ = [
+    "Refused",
+    "asks_about_everything",
+    "candidates",
+    "detect_language",
+    "is_small_talk",
+    "remember",
+    "wants_forgetting",
+    "wants_remembering",
+]

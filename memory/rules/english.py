@@ -1,0 +1,298 @@
+"""English, as tables. Every predicate is written once; ``~`` verbs agree with the subject."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from memory.model import SELF
+from memory.rules import values
+from memory.rules.grammar import Rule, Subject, Tongue, any_of
+
+_KIN: Final = any_of(
+    "daughter son child kid baby wife husband spouse partner girlfriend boyfriend fiancée? fiance",
+    "mother father mom mum dad mama papa sister brother twin grandmother grandfather grandma grandpa aunt uncle",
+)
+_OTHERS: Final = re.compile(
+    rf"my (?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) "
+    rf")?(?P<kin>{_KIN})(?P<name> [^\W\d_]+)?(?=\b)"
+)
+_OWN: Final = re.compile(
+    r"i(?=[' ]|m )|my (?=(?:full |first |real |given )?name\b|birthday|favou?rite|home(?: town)? is|"
+    r"hometown|job|occupation|profession|native|mother tongue|time ?zone|hobb|(?:" + values.SPECIES_EN + r")\b)"
+)
+_NAMED: Final = re.compile(r"(?:'s| is| was| has| turns?| likes| loves| lives| works| hates| speaks)\b")
+
+_ADV: Final = (
+    "(?:"
+    + any_of(
+        "really also still currently now just always absolutely honestly actually quite very so "
+        "do(?!_not) personally generally usually severely mildly deathly slightly highly extremely "
+        "already recently"
+    )
+    + " )*"
+)
+_NO_MORE: Final = "(?: any ?more| any longer| now)?"
+_SINCE: Final = (
+    r"(?: (?:now|currently|these days|as well|too|with my [a-z ]{3,24}|for (?:over |about |almost "
+    r")?\w+ (?:years?|months?)(?: now)?|since [\w ]{3,16}))?"
+)
+_WHEN: Final = (
+    r"(?: (?:recently|now|today|yesterday|(?:last|this|early this|earlier this) (?:week|month|year|"
+    r"spring|summer|autumn|fall|winter)|(?:a|\w+) (?:few )?(?:weeks?|months?|years?) ago|in "
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december)))?"
+)
+_MORE: Final = r"(?: (?:very much|a lot|so much|too|as well|the most|most of all))?"
+_MONTH: Final = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
+    r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_DATE: Final = (
+    rf"(?:the )?(?P<birthday>{_MONTH} (?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\d{{1,2}}(?:st|"
+    rf"nd|rd|th)? (?:of )?{_MONTH}(?:,? \d{{4}})?)"
+)
+_DIETS: Final = "(?:strict |lifelong )?" + any_of(
+    "vegetarian vegan pescatarian pescetarian flexitarian lactose[_-]intolerant gluten[_-]intolerant "
+    "gluten[_-]free coeliac celiac keto teetotal(?:er)? halal kosher"
+)
+_CONDITIONS: Final = any_of(
+    "asthma (?:type_[12]_)?diabetes epilepsy (?:high_|low_)blood_pressure hypertension arthritis "
+    "migraines adhd anxiety depression coeliac_disease celiac_disease a_heart_condition "
+    "crohn's_disease"
+)
+_ILL: Final = any_of("(?:type_[12]_)?diabetic asthmatic epileptic colou?r[_-]?blind deaf blind dyslexic autistic")
+
+_AGREE: Final = (
+    ("be~", "(?:'m|m|am)", "(?:'s|is)"),
+    ("don't~", "(?:don't|dont|do not)", "(?:doesn't|doesnt|does not)"),
+    ("have~", "(?:'ve|ve|have)", "(?:'s|has)"),
+)
+
+
+def _any(name: str, longest: int = 60) -> str:
+    """Return a group for a value of any words, as few as the rest of the pattern allows."""
+    return rf"(?P<{name}>[^\0:]{{1,{longest}}}?)"
+
+
+def _rule(pattern: str, *, negates: bool = False, unless: str | None = None, needs: str | None = None) -> Rule:
+    own = others = pattern
+    for word, first, third in _AGREE:
+        own, others = own.replace(word, first), others.replace(word, third)
+    others = re.sub(r"([a-z]+)~", r"(?:\1s|\1es)", others)
+    return Rule(
+        own=re.compile(own.replace("~", "")),
+        others=re.compile(others),
+        negates=negates,
+        unless=re.compile(unless) if unless else None,
+        needs=re.compile(needs, re.MULTILINE) if needs else None,
+    )
+
+
+_WHO: Final = (
+    _rule(f"(?:'s )?(?:full |first |real |given )?name(?:'s| is) {_any('name', 40)}"),
+    _rule(f"be~ (?:called|named) {_any('name', 40)}"),
+    _rule(
+        f"be~ {_any('name', 24)}",
+        needs=r"^\W{0,4}(?:hi|hello|hey|good (?:morning|evening|afternoon))\b|nice to meet you|let me introduce "
+        r"myself",
+    ),
+    _rule(f"go~ by {_any('address', 24)}"),
+    _rule(f"(?:'s )?birthday(?:'s| is)(?: on)? {_DATE}"),
+    _rule(f"was born on {_DATE}"),
+    _rule(rf"turn~ [\w-]+ on {_DATE}"),
+    _rule(f"(?:speak~|be~ fluent in) (?:fluent |some |a little |basic )?{_any('language', 40)}(?: fluently| at home)?"),
+    _rule(f"(?:native language|mother tongue)(?:'s| is) {_any('language', 20)}"),
+    _rule(f"time ?zone(?:'s| is) {_any('timezone', 30)}"),
+)
+
+_WHERE: Final = (
+    _rule(f"(?:no longer live~|don't~ live) in {_any('home')}{_NO_MORE}", negates=True),
+    _rule(f"be~ (?:no longer|not) living in {_any('home')}{_NO_MORE}", negates=True),
+    _rule(f"(?:have~ )?{_ADV}moved (?:away from|out of) {_any('home')}{_WHEN}", negates=True),
+    _rule(f"{_ADV}(?:live~|reside~) in {_any('home')}{_SINCE}"),
+    _rule(f"be~ {_ADV}(?:based|living|settled) in {_any('home')}{_SINCE}"),
+    _rule(
+        f"(?:have~ )?{_ADV}(?:moved|relocated) (?:back |over )?(?:from [^,:]{{2,30}} )?to {_any('home')}{_WHEN}",
+        unless=r"\b(?:left|moved back|moved away|moved on|since moved)\b|\bhere\b",
+    ),
+    _rule(f"home(?: town)? is {_any('home')}"),
+    _rule(f"be~ {_ADV}(?:originally )?from {_any('origin')}(?: originally)?"),
+    _rule(f"(?:come~|hail~) from {_any('origin')}"),
+    _rule(f"hometown is {_any('origin')}"),
+)
+
+_BODY: Final = (
+    _rule(f"be~ (?:no longer|not) (?:actually )?allergic to {_any('allergy')}{_NO_MORE}", negates=True),
+    _rule(f"be~ {_ADV}allergic to {_any('allergy')}{_MORE}"),
+    _rule(f"have~ an? {_ADV}(?:severe |bad |mild |serious )?{_any('allergy', 30)} allergy"),
+    _rule(f"have~ an? (?:severe |bad |mild |serious )?allergy to {_any('allergy')}"),
+    _rule(f"be~ (?:no longer|not) (?:an? )?(?P<diet>{_DIETS}){_NO_MORE}", negates=True),
+    _rule(f"be~ {_ADV}(?:an? )?(?P<diet>{_DIETS}){_SINCE}"),
+    _rule(r"(?P<diet>(?:don't~|never|can't|cannot) (?:eats?|drinks?) [^\0,:]{2,40}?)" + _MORE),
+    _rule(
+        r"(?P<diet>(?:only )?eat~ (?:only )?(?:halal|kosher|vegetarian|vegan|gluten[- ]free)(?: food| "
+        r"meat)?(?: only)?)"
+    ),
+    _rule(
+        r"(?:keep~|follow~) (?:an? )?(?P<diet>kosher|halal|vegetarian diet|vegan diet|keto diet|gluten[- "
+        r"]free diet|low[- ]\w+ diet)"
+    ),
+    _rule(f"(?:have~|suffer~ from) (?P<health>{_CONDITIONS})"),
+    _rule(f"be~ {_ADV}(?:an? )?(?P<health>{_ILL})"),
+)
+
+_LOVE: Final = any_of("like~ love~ enjoy~ adore~")
+_TASTE: Final = (
+    _rule(
+        rf"(?:'s )?favou?rite (?P<thing>(?!part|thing|one|bit)[a-z]+(?: [a-z]+)?)(?:'s| is| are) "
+        rf"{_any('favourite')}{_NO_MORE}"
+    ),
+    _rule(f"(?:no longer {_LOVE}|don't~ (?:like|love|enjoy)) {_any('like')} (?:any ?more|any longer)", negates=True),
+    _rule(f"no longer {_LOVE} {_any('like')}", negates=True),
+    _rule(f"don't~ {_ADV}(?:like|enjoy|care for) {_any('dislike')}{_MORE}(?: at all| that much| much)?"),
+    _rule(
+        f"{_ADV}(?:hate~|dislike~|loathe~|detest~|despise~|can't stand|cannot stand|can't bear|can not "
+        f"stand) {_any('dislike')}{_MORE}"
+    ),
+    _rule(f"be~ not {_ADV}(?:a (?:big |huge )?fan of|into|keen on|fond of) {_any('dislike')}"),
+    _rule(f"{_ADV}{_LOVE} {_any('like')}{_MORE}"),
+    _rule(f"be~ {_ADV}(?:a (?:big |huge )?fan of|into|fond of|keen on|crazy about|obsessed with) {_any('like')}"),
+    _rule(f"hobb(?:y is|ies are) {_any('like')}"),
+)
+
+_AT_WORK: Final = r"(?: (?:at|for|in|with) [^\0,:]{2,40}?)?(?: now| today| these days| by trade| by profession)?"
+_WORK: Final = (
+    _rule(f"(?:no longer work~|don't~ work) as an? {_any('job', 40)}{_NO_MORE}", negates=True),
+    _rule(f"be~ (?:no longer|not) an? {_any('job', 40)}{_NO_MORE}", negates=True),
+    _rule(
+        f"{_ADV}(?:work~|be~ {_ADV}working|started|started working|started work) as an? "
+        f"{_any('job__stated', 40)}{_AT_WORK}"
+    ),
+    _rule(f"(?:job|occupation|profession) is (?:being )?(?:an? )?{_any('job', 40)}"),
+    _rule(f"be~ {_ADV}an? {_any('job', 40)} from {_any('origin', 30)}"),
+    _rule(f"be~ {_ADV}an? {_any('job', 40)}{_AT_WORK}"),
+    _rule(f"(?P<species>{values.SPECIES_EN})(?:(?:'s|s) name is|(?:'s| is) (?:called|named)) {_any('pet', 24)}"),
+    _rule(
+        f"(?:own~|have~(?: got)?|got) an? (?:pet )?(?P<species>{values.SPECIES_EN}) (?:called|named) {_any('pet', 24)}"
+    ),
+    _rule(rf"prefer~ (?P<style>{values.STYLES_EN})"),
+)
+
+_SENTENCES: Final = (
+    _rule(f"(?:please )?(?:don't|do not|stop|never) call(?:ing)? me {_any('address', 24)}{_NO_MORE}", negates=True),
+    _rule(
+        f"(?:(?:please|just|you can|you may|but|feel free to|everyone|everybody|people|my friends|friends|"
+        f"they|most people|usually|all) )*calls? me {_any('address', 24)}(?: please| for short| from now "
+        f"on| instead)?"
+    ),
+    _rule(f"{_DATE} is my birthday"),
+    _rule(f"we (?:all )?speak {_any('language', 40)}(?: at home)?"),
+    _rule(rf"{_any('favourite', 40)} is my (?:all[- ]time )?favou?rite (?P<thing>[a-z]+)"),
+    _rule(
+        rf"(?:please )?(?:keep|make) (?:your |the )?(?P<style>(?:answers|replies|responses) "
+        rf"{values.TERSE})(?: please)?"
+    ),
+    _rule(rf"(?:please )?(?:give me |only |just )*(?P<style>{values.STYLES_EN})(?: only)?(?: please)?"),
+    _rule(
+        r"(?:please )?(?:don't use |use )?(?P<style>(?:no |without )?emojis?)(?: please)?",
+        needs=r"(?:no|don't use|without) emojis?",
+    ),
+)
+
+
+def _subject(words: str, written: str) -> Subject | None:
+    if kin := _OTHERS.match(words):
+        name = kin.span("name")
+        if name[0] >= 0 and written[name[0] + 1].isupper() and _NAMED.match(words, name[1]):
+            return Subject(kin["kin"], _past_space(words, name[1]), (name[0] + 1, name[1]))
+        return Subject(kin["kin"], _past_space(words, kin.end("kin")))
+    if own := _OWN.match(words):
+        return Subject(SELF, _past_space(words, own.end()))
+    return None
+
+
+def _past_space(words: str, place: int) -> int:
+    return place + (words[place : place + 1] == " ")
+
+
+_STARTS: Final = any_of(
+    "i_ i' im_ my_ we_speak live_ work_ love_ like_ hate_ enjoy_ am_ don't_ can't_ speak_ have_ "
+    "moved_ prefer_ call_ lives_ works_ loves_ likes_ hates_ is_ speaks_ you_can_ never_"
+)
+_FILLER: Final = any_of(
+    r"[\s\W_] (?:well|ok|okay|so|and|but|btw|fyi|actually|honestly|also|plus|oh|yes|yeah|anyway|"
+    r"because|since|as|though|although|hi|hello|hey|there|everyone|now|currently)\b",
+    r"(?:by_the_way|just_so_you_know|so_you_know|to_be_clear|just_to_be_clear|for_the_record|"
+    r"in_case_you_need_it|please_note_that|note_that|note|first_of_all)\b",
+    r"(?:please_)?(?:remember|keep_in_mind)(?:_that)?\b for_your_information\b i_should_mention_(?:that_)?",
+)
+_FRAME: Final = any_of(
+    r"(?:^|[\n.!?,:;])[^\w\n]{0,4}(?:please_|can_you_|could_you_|help_me_(?:to_)?)*(?:translate|proofread|"
+    r"correct|fix|rewrite|rephrase|paraphrase|edit|polish|write|draft|compose|summari[sz]e|explain|"
+    r"repeat|say|pretend|imagine|continue|complete)\b",
+    r"\bin_(?:my|the|this|a)_(?:new_)?(?:novel|story|book|game|dream|play|script|fanfic|campaign|film|"
+    r"movie|song|show)\b",
+    r"\b(?:the|my|this)_(?:main_)?(?:character|hero|protagonist|narrator)\b role-?_?play \bgrammar\b "
+    r"\blyrics\b \be\.g\. \bfor_(?:example|instance)\b \btranslat(?:e|ion)\b \bin_character\b",
+    r"\bact_as\b \bprompt\b \bsaid_no_?-?one (?:^|[.!?]\s)\s*not[.!]*$",
+)
+_QUESTION: Final = any_of(
+    r"^\s*(?:do|does|did|is|are|am|can|could|would|will|should|shall|what|whats|what's|where|who|whom|"
+    r"when|how|why|which|have_you|has|isn't|aren't|don't_you|didn't|doesn't_my|guess)\b",
+    r"\b(?:right|or_not|remember)\W*\?",
+)
+
+ENGLISH: Final = Tongue(
+    code="en",
+    frame=re.compile(_FRAME),
+    breaks=re.compile(
+        r",(?!\d{3}|(?: [a-z]+){1,2}(?:, [a-z]+(?: [a-z]+)?){0,8},? (?:and|or) (?!i\b|i'|my\b)[a-z]+(?: "
+        r"[a-z]+)?\s*[.!]*$|,? (?:and|or) (?!i\b|i'|my\b)[a-z]+(?: [a-z]+)?\s*[.!]*$)(?! \d{4})"
+        rf"|(?<!\d):|:(?!\d)|[()]| - | – |—| (?:and|but) (?={_STARTS})| (?:and )?(?:but|because|since(?= "
+        rf"i)|so|though|although) "
+    ),
+    filler=re.compile(_FILLER + "*"),
+    tail=re.compile(r"(?:[\s\W]|\b(?:lol|haha|though|btw|by the way|ok|okay|thanks|thank you|please)\b)*$"),
+    harmless=re.compile(any_of(r"just_to_say to_say_the_least \bsay_hi\b")),
+    unreal=re.compile(
+        any_of(
+            r"\bif\b \bunless\b \bsuppose \bimagine\b \bwhether\b \bwere_to\b \bhypothetically\b "
+            r"\bas_though\b \bpretend"
+        )
+    ),
+    joke=re.compile(
+        any_of(
+            r"\bjk\b \bjust_kidding\b \bkidding\b [😂🤣😜😝🤪] \blol\b \blmao\b \brofl\b (?<=\w)\s*/s\b "
+            r"\bhaha\w*\W*$ \bnot!"
+        )
+    ),
+    wish=re.compile(
+        any_of(
+            r"\bwish \bhope \bwould\b \bcould\b \bmight\b \bmaybe\b \bperhaps\b \bprobably\b \balmost\b "
+            r"\bsoon\b \bwant_to\b \bplan(?:ning)?_to\b \bgoing_to\b \bthinking_(?:of|about)\b \bseem"
+        )
+    ),
+    reported=re.compile(
+        any_of(
+            r"\b(?:say|says|said|saying|told|tells|think|thinks|thought|claims?|claimed|heard|hear|asked|asks|"
+            r"wrote|reads|believes?|assumed?|guess|suspect|according)\b \bquote (?:\bbe|\bwas|\bwere|\bis|"
+            r"\bam|\bare|\'s|\'m)_like\s*$"
+        )
+    ),
+    question=re.compile(_QUESTION),
+    past=re.compile(
+        any_of(
+            r"\bused_to\b \bwhen_i_was\b \bback_in\b \bback_when\b \bformerly\b \bpreviously\b \bas_a_(?:kid|"
+            r"child|teenager|student)\b \bonce\b \bin_my_(?:youth|childhood|teens|twenties)\b \bgrowing_up\b "
+            r"\byears_back\b"
+        )
+    ),
+    present=re.compile(any_of(r"\bnow\b \bcurrently\b \bthese_days\b \bnowadays\b \btoday\b")),
+    adverbs=re.compile(_ADV),
+    introduces=re.compile(r"(?:'m|am|m) \d+\b"),
+    subject=_subject,
+    predicates=_WHO + _WHERE + _BODY + _TASTE + _WORK,
+    sentences=_SENTENCES,
+    splits=values.split_english,
+    fits=values.fits_english,
+)

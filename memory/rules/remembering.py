@@ -1,0 +1,94 @@
+"""Explicit wishes to be remembered: "remember that …", 记住…, and the text after /remember."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from memory import checks
+from memory.model import Candidate, Citation
+from memory.rules.clauses import TONGUES, tongue_of
+from memory.rules.grammar import any_of
+from memory.rules.reading import HIDDEN, Reading, read
+from memory.script import visible
+
+LONGEST_FACT: Final = 500
+"""Characters of the longest fact a person may have remembered; more than that is a document."""
+
+_ASKS: Final = re.compile(
+    any_of(
+        r"^\W*(?:(?:对了|另外|还有|请|麻烦你?|你要|你|帮我|那|嗯)\W*)*(?:记住|记一下|记下来?|"
+        r"记得)(?:一下)?[\s,:]*(?=\S)",
+        r"^\W*(?:(?:please|also|and|ok|hey|hi|can_you|could_you|just)\W+)*(?:remember|note|keep_in_mind|"
+        r"bear_in_mind|don't_forget)(?:_that\b|\s*:|_(?=(?:i|i'm|my|we|our)\b))[\s,:]*(?=\S)",
+    )
+)
+_NO_FACT: Final = re.compile(
+    any_of(
+        r"^(?:了|吧|没|这句|这个|我说|我的?话|到|去|要|别|把|给|提醒|一定) ^我(?:了|吗|吧|没|是谁|说) "
+        r"\bremind\b ^to\b ^when\b ^time\b ^the_(?:time|day)\b "
+        r"^我的?[^是叫在有要会能去来做住爱喜想吃喝用开上下对不没]+$ [{}<>\[\]|\\]"
+    )
+)
+_OWN: Final = re.compile(r"[我咱]|\b(?:i|i'm|i've|my|mine|we|our|me)\b")
+_SENTENCE_END: Final = re.compile(r"[。!?;\n]|\.(?=\s|$)")
+
+
+def remembered(reading: Reading, known: Sequence[Candidate], *, message_id: int, at: datetime) -> list[Candidate]:
+    """Return the fact a message asks to remember, unless rules already read its words (``known``)."""
+    found: list[Candidate] = []
+    for first, body in _wishes(reading):
+        quote = reading.quote(first, first + len(body))
+        if _is_statement(body) and not any(line.citations[0].quote in quote for line in known):
+            found.append(fact(quote, Citation(message_id, quote, at)))
+    return found
+
+
+def wants_remembering(text: str) -> bool:
+    """Whether a message asks in so many words to have something remembered, be it fit for a memory or not.
+
+    "Remember when we met?" and "remember to call me" ask for something else.
+    """
+    reading = read(text)
+    if reading is None:
+        return False
+    return any(
+        body and not _NO_FACT.search(body) and not tongue_of(body).question.search(body) for _, body in _wishes(reading)
+    )
+
+
+def _wishes(reading: Reading) -> Iterator[tuple[int, str]]:
+    """Yield what is to be remembered, as (place in ``folded``, words), for each sentence that wishes it."""
+    start = 0
+    for end in [*(stop.end() for stop in _SENTENCE_END.finditer(reading.folded)), len(reading.folded)]:
+        sentence, at_start, start = reading.folded[start:end], start, end
+        asked = _ASKS.match(sentence)
+        if asked and not sentence.rstrip().endswith("?"):
+            yield at_start + asked.end(), sentence[asked.end() :].rstrip(" 。.!;\n")
+
+
+def fact(text: str, citation: Citation) -> Candidate:
+    """Return a fact in the person's own words, which they asked to have kept."""
+    code = tongue_of(text).code
+    return Candidate(kind="fact", citations=(citation,), language=code, text=seen(text).strip(), importance=0.8)
+
+
+def seen(text: str) -> str:
+    """Return a text as written, without what nobody sees (zero width, control, lone surrogates)."""
+    return "".join(character for character in text if visible(character))
+
+
+def _is_statement(body: str) -> bool:
+    tongue = tongue_of(body)
+    return (
+        1 < len(body) <= LONGEST_FACT
+        and HIDDEN not in body
+        and _OWN.search(body) is not None
+        and not _NO_FACT.search(body)
+        and not tongue.question.search(body)
+        and not any(each.unreal.search(body) or each.joke.search(body) for each in TONGUES)
+        and not checks.secret(body)
+        and not checks.instruction(body)
+    )
