@@ -1,0 +1,156 @@
+"""What the model is told about a session, in three zones, and the form its answer has to take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from config.locales import phrase
+from config.prompts import render
+from config.templates import Language, written
+from memory.model import Account, Entry, Message
+from memory.script import language
+from memory.sessions import Batch
+from memory.slots import SLOTS
+from memory.verify import EXAMPLE_NAMES, Evidence
+from memory.words import terms
+
+MESSAGE_CHARACTERS: Final = 2_000
+"""Shown of one message; whoever pastes a book tells little about themselves in it."""
+BATCH_CHARACTERS: Final = 12_000
+"""Shown of all new messages: with the rest of the prompt below 16,000 tokens in Chinese, too."""
+KNOWN_LINES: Final = 40
+"""Memories shown so that they are not repeated: those that share most words with the session."""
+GAP: Final = timedelta(hours=6)
+"""A silence that ends a batch even inside one session: an imported log has one session for years."""
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """One request. ``upto`` is the id of the last message it covers; the rest waits for the next."""
+
+    messages: tuple[Mapping[str, str], ...]
+    schema: Mapping[str, Any]
+    evidence: Evidence
+    upto: int
+
+    @property
+    def citable(self) -> list[int]:
+        """Numbers of the owner's own words, the only ones a claim may rest on."""
+        return [number for number, message in self.evidence.lines.items() if citable(message)]
+
+
+def citable(message: Message) -> bool:
+    """Whether a message is the owner's own words: not the bot's, not forwarded, not a command, not blank."""
+    return message.role == "user" and message.kind == "said" and any(mark.isalnum() for mark in message.text)
+
+
+def brief(owner: Account, batch: Batch, known: Sequence[Entry], *, fault: str = "") -> Briefing:
+    """Lay out a batch for the model; ``fault`` is what was wrong with its last answer ("" at first)."""
+    covered = [_shown(message) for message in fitting(batch.messages)]
+    own = [message for message in covered if citable(message)]
+    said = " ".join(message.text for message in own)
+    tongue = written(language(said) or owner.language)
+    lines = dict(enumerate(covered, start=1))
+    system = render(
+        "distil",
+        tongue,
+        person=_one_line(owner.name) or {"en": "the person", "zh": "对方"}[tongue],
+        attributes=", ".join(_attribute(name) for name in SLOTS),
+        example=EXAMPLE_NAMES[tongue],
+        retry=fault,
+    )
+    content = render(
+        "session",
+        tongue,
+        zone=owner.zone,
+        known=nearest(known, said),
+        earlier=[_line(_shown(message), owner.zone, tongue) for message in batch.earlier],
+        new=[_line(message, owner.zone, tongue, number=number) for number, message in lines.items()],
+    )
+    earlier = [message.text for message in batch.earlier if citable(message)]
+    return Briefing(
+        messages=({"role": "system", "content": system}, {"role": "user", "content": content}),
+        schema=schema([number for number, message in lines.items() if citable(message)]),
+        evidence=Evidence(lines, "\n".join([*earlier, *(message.text for message in own)]), owner.zone),
+        upto=covered[-1].id,
+    )
+
+
+def fitting(messages: Sequence[Message]) -> list[Message]:
+    """Return the first messages that make one request, at least one: cut at a long silence or by size."""
+    covered = [messages[0]]
+    room = BATCH_CHARACTERS - min(len(messages[0].text), MESSAGE_CHARACTERS)
+    for message in messages[1:]:
+        room -= min(len(message.text), MESSAGE_CHARACTERS)
+        if room < 0 or message.at - covered[-1].at > GAP:
+            break
+        covered.append(message)
+    return covered
+
+
+def nearest(known: Sequence[Entry], said: str) -> list[str]:
+    """Return the memories that share most words with what was said, as lines, at most KNOWN_LINES."""
+    words = set(terms(said))
+    shared = [(len(words & set(terms(entry.text))), entry) for entry in known]
+    ranked = sorted((pair for pair in shared if pair[0]), key=lambda pair: -pair[0])
+    return [_one_line(entry.text) for _, entry in ranked[:KNOWN_LINES]]
+
+
+def schema(numbers: Sequence[int]) -> dict[str, Any]:
+    """Return the JSON schema of an answer that may cite the messages ``numbers`` and no other."""
+    text, yes_no, degree = {"type": "string"}, {"type": "boolean"}, {"type": "number"}
+    cite = _object({"message": {"type": "integer", "enum": list(numbers)}, "quote": text})
+    item = _object(
+        {
+            "kind": {"type": "string", "enum": ["profile", "event", "fact"]},
+            "subject": text,
+            "text": text,
+            "attribute": text,
+            "value": text,
+            "when": text,
+            "start": text,
+            "end": text,
+            "until": text,
+            "confidence": degree,
+            "importance": degree,
+            "forgettable": yes_no,
+            "negates": yes_no,
+            "cites": {"type": "array", "items": cite},
+        }
+    )
+    return _object({"items": {"type": "array", "items": item}})
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _line(message: Message, zone: str, tongue: Language, *, number: int | None = None) -> str:
+    """Return a message as one line; only the owner's own words of the new zone carry a number."""
+    local = message.at.astimezone(ZoneInfo(zone))
+    weekday = phrase("time.weekdays", tongue).split(",")[local.weekday()]
+    mark = f"[{number}] " if number is not None and citable(message) else ""
+    return f"{mark}{local:%Y-%m-%d} {weekday} {local:%H:%M} {_one_line(message.speaker)}: {_one_line(message.text)}"
+
+
+def _shown(message: Message) -> Message:
+    """Cut a message to what the model gets to see, and may therefore cite."""
+    return replace(message, text=message.text[:MESSAGE_CHARACTERS])
+
+
+def _one_line(text: str) -> str:
+    """Keep a message from looking like lines of the prompt."""
+    return " / ".join(part.strip() for part in text.splitlines() if part.strip())
+
+
+def _attribute(name: str) -> str:
+    return f"{name}:thing" if name == "favourite" else name
