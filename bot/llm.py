@@ -1,0 +1,326 @@
+"""The chat model behind any OpenAI-compatible endpoint. The SDK is known to this file alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from ipaddress import ip_address
+from types import TracebackType
+from typing import Any, Final, Literal, Self, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+import openai
+
+from bot.answer import Finish, Outcome, Reading
+from bot.dialect import Dialect, response_format
+from bot.endpoint import ContextTooLong, LLMError, failure, normalise_base_url
+from bot.text import clean
+from config.settings import ModelSettings
+from memory.ports import CompleterUnavailable, Completion
+
+__all__ = [
+    "LLM",
+    "Connection",
+    "ContextTooLong",
+    "Finish",
+    "LLMError",
+    "Outcome",
+    "Stream",
+    "normalise_base_url",
+]
+
+Messages = Sequence[Mapping[str, str]]
+Events = openai.AsyncStream[object]
+
+CONNECT_SECONDS: Final = 5.0
+"""Longest wait for a connection; a machine that is up answers in far less."""
+TAIL_SECONDS: Final = 2.0
+"""Longest wait for what may follow the end of an answer (the token count)."""
+_PROBE_TOKENS: Final = 512
+"""Room for the answer of :meth:`LLM.probe_json`; some models think aloud before they say yes."""
+_PROBE_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"ok": {"type": "boolean"}},
+    "required": ["ok"],
+    "additionalProperties": False,
+}
+_FINISHES: Final[dict[Finish, Literal["stop", "length", "other"]]] = {"stop": "stop", "length": "length"}
+
+_FAILURES: Final = (openai.OpenAIError, httpx2.HTTPError, ValueError, TimeoutError)
+"""What the SDK lets out of a request: its own errors, raw transport errors, undecodable bodies."""
+
+_END: Final = object()
+_T = TypeVar("_T")
+
+log = logging.getLogger(__name__)
+
+
+class Connection:
+    """Requests to one endpoint. Failures come out as LLMError, which never holds the key.
+
+    The SDK retries what fails in passing and honours Retry-After; it is the only layer that does.
+    ``timeout`` (seconds) bounds a request with all its retries. Raises ValueError for an unusable
+    address or key.
+    """
+
+    def __init__(self, base_url: str, api_key: str | None, *, timeout: float, retries: int) -> None:
+        self.base_url = normalise_base_url(base_url)
+        if self.base_url != base_url.strip().rstrip("/"):
+            log.info("OPENAI_BASE_URL is used as %s", self.base_url)
+        self._key = (api_key or "").strip()
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise ValueError("OPENAI_API_KEY must be plain ASCII on one line: copy it again")
+        self._timeout = timeout
+        self._client = openai.AsyncOpenAI(
+            base_url=self.base_url,
+            api_key=self._key or "none",
+            max_retries=retries,
+            timeout=openai.Timeout(timeout, connect=min(CONNECT_SECONDS, timeout)),
+            http_client=openai.DefaultAsyncHttpxClient(trust_env=not _is_loopback(self.base_url)),
+        )
+
+    async def get(self, path: str) -> object:
+        """GET ``path`` and return the decoded body, whatever it is. Raises LLMError."""
+        return await self._bounded(self._client.get(path, cast_to=object))
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> object:
+        """POST ``body`` as JSON and return the decoded body of the answer. Raises LLMError."""
+        return await self._bounded(self._client.post(path, body=dict(body), cast_to=object))
+
+    async def open(self, path: str, body: Mapping[str, Any]) -> Events:
+        """POST ``body`` and return the answer as a stream of decoded events. Raises LLMError."""
+        request = self._client.post(path, body=dict(body), cast_to=object, stream=True, stream_cls=Events)
+        return await self._bounded(request)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _bounded(self, request: Awaitable[_T]) -> _T:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await request
+        except _FAILURES as error:
+            problem = self.explain(error)
+        raise problem
+
+    def explain(self, error: Exception) -> LLMError:
+        """Return the LLMError for what a request raised."""
+        return self._explain(error).hide(self._key)
+
+    def _explain(self, error: Exception) -> LLMError:
+        match error:
+            case LLMError():
+                return error
+            case TimeoutError() | openai.APITimeoutError() | httpx2.TimeoutException():
+                return LLMError("timeout", f"nothing for {self._timeout:g} s from {self.base_url}")
+            case openai.APIConnectionError() | httpx2.HTTPError():
+                return LLMError("unreachable", f"{self.base_url}: {error.__cause__ or error}")
+            case openai.APIError():
+                status = error.status_code if isinstance(error, openai.APIStatusError) else None
+                words = error.body if isinstance(error.body, str) and error.body else error.message
+                return failure(words, status=status, codes=(error.code, error.type))
+            case _:
+                return LLMError("bad_answer", str(error))
+
+
+class Stream:
+    """The visible answer as it grows.
+
+    Iterating yields frames, none of them empty: each is the whole visible text so far and replaces the
+    one before, for what was shown may turn out to be thinking. The request is made by the first step.
+    However a begun answer ends, the iteration ends with it and ``outcome`` tells how; LLMError is
+    raised when nothing visible came of it. Use it as a context manager, or ``aclose`` it when leaving early.
+    """
+
+    def __init__(self, connection: Connection, opening: Callable[[], Awaitable[Events]], silence: float) -> None:
+        self._connection = connection
+        self._opening = opening
+        self._silence = silence
+        self._reading = Reading()
+        self._outcome: Outcome | None = None
+        self._frames = self._grow()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str:
+        return await anext(self._frames)
+
+    async def aclose(self) -> None:
+        """Stop the answer and let go of the connection."""
+        await self._frames.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the answer ended; "cut" as long as it has not."""
+        return self._outcome or Outcome(self._reading.visible, "cut")
+
+    async def _grow(self) -> AsyncGenerator[str, None]:
+        events = await self._opening()
+        problem: LLMError | None = None
+        shown = ""
+        try:
+            async for event in self._events(events):
+                self._reading.take(event)
+                frame = self._reading.visible
+                if frame and frame != shown:
+                    yield frame
+                    shown = frame
+        except (*_FAILURES, LLMError) as error:
+            problem = None if self._reading.finished else self._connection.explain(error)
+        finally:
+            await events.close()
+        self._outcome = self._reading.outcome(problem)
+
+    async def _events(self, events: Events) -> AsyncIterator[object]:
+        media_type = events.response.headers.get("content-type", "").lower()
+        if "json" in media_type:
+            async with asyncio.timeout(self._silence):
+                body = await events.response.aread()
+            yield json.loads(body)
+        elif "html" in media_type:
+            raise LLMError("bad_answer", "a web page")
+        else:
+            while True:
+                async with asyncio.timeout(TAIL_SECONDS if self._reading.finished else self._silence):
+                    event = await anext(events, _END)
+                if event is _END:
+                    return
+                yield event
+
+
+class LLM:
+    """One model at one endpoint; a ``memory.ports.Completer`` as well.
+
+    Raises ValueError for an unusable address or key, with the setting's name.
+    """
+
+    def __init__(self, base_url: str, api_key: str | None, model: str, settings: ModelSettings) -> None:
+        self.model = model
+        self._settings = settings
+        self._dialect = Dialect()
+        self._connection = Connection(base_url, api_key, timeout=settings.timeout_seconds, retries=settings.retries)
+
+    @property
+    def base_url(self) -> str:
+        """The address in use."""
+        return self._connection.base_url
+
+    def stream(self, messages: Messages, *, max_tokens: int) -> Stream:
+        """Answer ``messages`` (role and content each) in at most ``max_tokens`` tokens."""
+        return self._stream(messages, {}, max_tokens)
+
+    async def complete(
+        self,
+        messages: Messages,
+        *,
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int,
+    ) -> Completion:
+        """Answer in one piece, as JSON of ``schema`` where the endpoint can; see ``memory.ports.Completer``.
+
+        Where it cannot, the prompt alone must ask for the form. ``tokens`` counts both directions.
+        Raises CompleterUnavailable.
+        """
+        try:
+            outcome = await self._complete(messages, schema, max_tokens)
+        except LLMError as error:
+            raise CompleterUnavailable(str(error)) from error
+        tokens = (outcome.tokens_in or 0) + (outcome.tokens_out or 0)
+        return Completion(outcome.text, _FINISHES.get(outcome.finish, "other"), tokens)
+
+    async def models(self) -> list[str]:
+        """Return the names of the models the endpoint serves. Raises LLMError."""
+        match await self._connection.get("/models"):
+            case {"data": [*rows]}:
+                return [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+            case {"data": None}:
+                return []
+            case other:
+                raise self._connection.explain(LLMError("bad_answer", repr(other)))
+
+    async def probe_json(self) -> bool:
+        """Whether the model answers in JSON when asked to. Raises LLMError when it does not answer at all."""
+        question = 'Answer with the JSON object {"ok": true} and nothing else.'
+        outcome = await self._complete([{"role": "user", "content": question}], _PROBE_SCHEMA, _PROBE_TOKENS)
+        try:
+            return isinstance(json.loads(outcome.text), dict)
+        except ValueError:
+            return False
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._connection.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _stream(self, messages: Messages, extra: Mapping[str, Any], max_tokens: int) -> Stream:
+        fields = {
+            "model": self.model,
+            "messages": [{name: clean(text) for name, text in message.items()} for message in messages],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            **({} if self._settings.temperature is None else {"temperature": self._settings.temperature}),
+            **extra,
+        }
+        return Stream(self._connection, lambda: self._open(fields, max_tokens), self._settings.timeout_seconds)
+
+    async def _open(self, fields: Mapping[str, Any], max_tokens: int) -> Events:
+        while True:
+            body = self._dialect.phrase(fields, max_tokens=max_tokens)
+            try:
+                return await self._connection.open("/chat/completions", body)
+            except LLMError as refusal:
+                if not self._dialect.learn(refusal, body):
+                    raise
+                log.info("the endpoint refused part of the request, going on without: %s", refusal)
+
+    async def _complete(self, messages: Messages, schema: Mapping[str, Any] | None, max_tokens: int) -> Outcome:
+        if schema is None:
+            return await _drain(self._stream(messages, {}, max_tokens))
+        forms = self._dialect.json_forms()
+        for form in forms:
+            stream = self._stream(messages, response_format(form, schema), max_tokens)
+            try:
+                outcome = await _drain(stream)
+            except LLMError as refusal:
+                if form == forms[-1] or refusal.kind != "refused" or refusal.status is None:
+                    raise
+                log.info("the endpoint refused to answer as %s: %s", form, refusal)
+            else:
+                self._dialect.keep_json_form(form)
+                return outcome
+        raise AssertionError("the last form either answers or raises")
+
+
+async def _drain(stream: Stream) -> Outcome:
+    async for _ in stream:
+        pass
+    return stream.outcome
+
+
+def _is_loopback(base_url: str) -> bool:
+    """Whether a server on this very machine is meant; a proxy from the environment must not come between."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
