@@ -1,0 +1,162 @@
+"""Which rows of an owner's index may be shown for a question, in which order, and how surely. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.index import EVENT, KINDS, MESSAGE, NOWHERE, OwnerIndex
+from memory.lexical import Background, WordSearch
+from memory.lexicon import mentioned
+from memory.model import EVERYWHERE, Chat, Kind, Span
+from memory.score import Column, Question, Ranking, rank
+from memory.threshold import Null, telling
+from memory.words import query_terms
+
+Band = Literal["always", "full", "perhaps"]
+Mask = NDArray[np.bool_]
+
+MOST_CANDIDATES: Final = 200
+"""Rows looked at in full; far more than any budget holds."""
+REASONS_KEPT: Final = 20
+"""Rows named in the trace among those left out; the best of them."""
+NARROW: Final = timedelta(days=8)
+"""A period up to this long, all of it past, brings back what was said in it even without a common word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be shown: in which room, when, and without which journal lines.
+
+    ``threshold`` False shows the best rows however little speaks for them.
+    """
+
+    room: Chat
+    now: datetime
+    exclude: frozenset[int] = frozenset()
+    threshold: bool = True
+    false_positives: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A row that may be shown. ``asked`` is the id of the line before a journal line, if that is a question."""
+
+    id: int
+    kind: Kind
+    score: float
+    band: Band
+    cites: tuple[int, ...] = ()
+    asked: int | None = None
+    scores: dict[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The rows that may be shown, best first; the level of the question; ids left out, with reasons."""
+
+    candidates: tuple[Candidate, ...] = ()
+    level: float | None = None
+    left_out: tuple[tuple[int, str], ...] = ()
+
+
+def visible(audience: int, room: Chat) -> bool:
+    """Whether what has this audience may be used in a room: all of it in private, else the room's own."""
+    return room.private or audience in {room.audience, EVERYWHERE}
+
+
+def usable_rows(index: OwnerIndex, limits: Limits) -> Mask:
+    """The rows that hold now and may be used in the room: the first filter, before anything is scored."""
+    columns = index.rows
+    usable = columns["alive"] & (columns["expires"] > limits.now.timestamp())
+    if not limits.room.private:
+        usable &= np.isin(columns["audience"], (limits.room.audience, EVERYWHERE))
+    return np.asarray(usable)
+
+
+def judge(index: OwnerIndex, question: Question, null: Null | None, background: Background, limits: Limits) -> Judged:
+    """Rank the usable rows and band them against the null, which is there whenever a row tells something."""
+    pool = usable_rows(index, limits)
+    if not pool.any():
+        return Judged()
+    ranking = rank(index, question, pool, now=limits.now, background=background)
+    offered = pool & ~np.isin(index.rows["id"], list(limits.exclude))
+    order = np.argsort(-ranking.total, kind="stable")
+    if not limits.threshold:
+        best = order[offered[order]][:MOST_CANDIDATES]
+        return Judged(tuple(_candidate(index, ranking, int(row), "full") for row in best))
+    offered &= telling(index, pool)
+    best = order[offered[order]][:MOST_CANDIDATES]
+    if null is None or not len(best):
+        return Judged()
+    bar = null.bar(ranking.cosine)
+    speaks = evidence(index, question, ranking, null, pool=pool, background=background)
+    strongest = float(speaks[offered].max())
+    in_time = rows_in_time(index, question, ranking, limits.now)
+    most = bar.most(strongest, limits.false_positives, in_time=bool(in_time))
+    candidates: list[Candidate] = []
+    left_out: list[tuple[int, str]] = []
+    for row in map(int, best):
+        by_time = in_time.get(row)
+        chosen = (
+            by_time if by_time == "full" else bar.band(strongest, float(speaks[row]), limits.false_positives) or by_time
+        )
+        if chosen is None:
+            left_out.append((int(index.rows["id"][row]), "unrelated"))
+        elif most is not None and chosen == "perhaps" and len(candidates) >= most:
+            left_out.append((int(index.rows["id"][row]), "unsure"))
+        else:
+            candidates.append(_candidate(index, ranking, row, chosen))
+    return Judged(tuple(candidates), round(bar.best.level(strongest), 4), tuple(left_out[:REASONS_KEPT]))
+
+
+def evidence(
+    index: OwnerIndex, question: Question, ranking: Ranking, null: Null, *, pool: Mask, background: Background
+) -> Column:
+    """How much each row speaks for a question. The names of those who talk count nothing: they are everywhere."""
+    names = {term for name in index.speakers for term in query_terms(name)}
+    terms = tuple(term for term in question.terms if term not in names)
+    words = ranking.words if len(terms) == len(question.terms) else WordSearch(index, pool).find(terms, background)
+    about = question.personal or bool(mentioned(question.text, index.people))
+    return null.evidence(words, ranking.cosine, len(terms), personal=about)
+
+
+def rows_in_time(index: OwnerIndex, question: Question, ranking: Ranking, now: datetime) -> dict[int, Band]:
+    """The rows that a period in the question brings back by itself, and how surely.
+
+    Events are found by time first; what was said in a short past period is offered as "perhaps".
+    """
+    if not question.spans:
+        return {}
+    hits = np.flatnonzero(ranking.terms["date"] > 0)
+    past = any(_narrow_past(span, now) for span in question.spans)
+    kinds = index.rows["kind"]
+    return {
+        int(row): "full" if kinds[row] == EVENT else "perhaps"
+        for row in hits
+        if kinds[row] == EVENT or (past and kinds[row] == MESSAGE)
+    }
+
+
+def _narrow_past(span: Span, now: datetime) -> bool:
+    return span.end <= now and span.end - span.start <= NARROW
+
+
+def _candidate(index: OwnerIndex, ranking: Ranking, row: int, chosen: Band) -> Candidate:
+    columns = index.rows
+    message = columns["kind"][row] == MESSAGE
+    before = int(columns["previous"][row])
+    asked = message and before != NOWHERE and bool(columns["asks"][before])
+    return Candidate(
+        id=int(columns["id"][row]),
+        kind=KINDS[columns["kind"][row]],
+        score=round(float(ranking.total[row]), 4),
+        band=chosen,
+        cites=(int(columns["id"][row]),) if message else index.cites.get(row, ()),
+        asked=int(columns["id"][before]) if asked else None,
+        scores=ranking.explain(row),
+    )

@@ -1,0 +1,181 @@
+"""BM25 over one owner's rows, with the words of neighbouring lines and of the whole session.
+
+Every statistic (rows, lengths, document frequencies) is taken over the rows asked about, so that nobody
+else's words change a score.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.index import MESSAGE, NOWHERE, OwnerIndex
+from memory.postings import Hits
+
+Column = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+PREVIOUS_WEIGHT: Final = 0.5
+NEXT_WEIGHT: Final = 0.3
+"""How much a neighbour's words count for a journal line (RECALL.md, section 1)."""
+SATURATION: Final = 1.2
+"""BM25's k1: how soon a repeated term stops counting."""
+LENGTH: Final = 0.4
+SESSION_LENGTH: Final = 0.6
+"""BM25's b, for a row and for a whole session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the words say, by row.
+
+    ``rows`` is BM25 with neighbours, ``covered`` the share of the question's idf that the row itself holds,
+    ``idf`` the sum over all its terms.
+    """
+
+    rows: Column
+    covered: Column
+    idf: float
+
+    @property
+    def highest(self) -> float:
+        """The score no row can exceed."""
+        return (SATURATION + 1) * self.idf
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """How common terms are in texts that ship with the program; steadies the idf of a small memory."""
+
+    count: int = 0
+    holding: Mapping[str, int] = field(default_factory=dict)
+
+
+class WordSearch:
+    """Looks questions up in the rows of a pool; what a term gives is kept for the next question."""
+
+    def __init__(self, index: OwnerIndex, pool: Mask) -> None:
+        """``pool`` is a mask over ``index.rows``."""
+        self._index = index
+        self._pool = pool
+        self._count = int(np.count_nonzero(pool))
+        self._lines = _Lines(index, pool)
+        self._found: dict[str, _Found | None] = {}
+
+    def find(self, terms: Sequence[str], background: Background) -> Words:
+        """The words of a question, given as distinct terms."""
+        rows, covered, total = np.zeros(len(self._pool)), np.zeros(len(self._pool)), 0.0
+        for term in terms:
+            found = self._lookup(term)
+            holding = 0 if found is None else len(found.hits.rows)
+            weight = idf(holding + background.holding.get(term, 0), self._count + background.count)
+            total += weight
+            if found is not None:
+                rows[found.touched] += weight * found.gain
+                covered[found.hits.rows] += weight
+        return Words(rows, covered / (total or 1.0), total)
+
+    def sessions(self, terms: Sequence[str]) -> Column:
+        """BM25 of the session that each row belongs to, for the same terms."""
+        talk = _Sessions(self._index, self._pool)
+        for found in map(self._lookup, terms):
+            if found is not None:
+                talk.hear(found.hits)
+        return talk.by_row()
+
+    def _lookup(self, term: str) -> _Found | None:
+        if term not in self._found:
+            hits = _within(self._index.postings.find(term), self._pool)
+            self._found[term] = None if hits is None else _Found(hits, *self._lines.hear(hits))
+        return self._found[term]
+
+
+def neighbour(index: OwnerIndex, values: Column, side: Literal["previous", "next"], missing: float) -> Column:
+    """The values of each row's neighbour on one side, ``missing`` where there is none."""
+    return np.asarray(np.append(values, missing)[index.rows[side]])
+
+
+def idf(holding: int, of: int) -> float:
+    """Inverse document frequency of a term that ``holding`` of ``of`` rows hold (never negative)."""
+    return math.log1p((of - holding + 0.5) / (holding + 0.5))
+
+
+class _Found(NamedTuple):
+    """What one term gives: the rows that hold it, the rows that hear it and their gain before its idf."""
+
+    hits: Hits
+    touched: NDArray[np.intp]
+    gain: Column
+
+
+class _Lines:
+    """BM25 of each row, its neighbours' words counted in part."""
+
+    def __init__(self, index: OwnerIndex, pool: Mask) -> None:
+        self._previous, self._next, self._size = index.rows["previous"], index.rows["next"], len(pool)
+        own = index.rows["length"] * pool
+        lengths = (
+            own
+            + PREVIOUS_WEIGHT * neighbour(index, own, "previous", 0)
+            + NEXT_WEIGHT * neighbour(index, own, "next", 0)
+        )
+        self._damping = _damping(lengths * pool, int(np.count_nonzero(pool)), LENGTH)
+
+    def hear(self, hits: Hits) -> tuple[NDArray[np.intp], Column]:
+        """The rows near a term and what it adds to each."""
+        before, after = self._previous[hits.rows], self._next[hits.rows]
+        has_before, has_after = before != NOWHERE, after != NOWHERE
+        rows = np.concatenate((hits.rows, after[has_after], before[has_before]))
+        counts = (hits.counts, PREVIOUS_WEIGHT * hits.counts[has_after], NEXT_WEIGHT * hits.counts[has_before])
+        heard = _sums(rows, np.concatenate(counts), self._size)
+        touched = np.flatnonzero(heard)
+        return touched, _saturated(heard[touched], self._damping[touched])
+
+
+class _Sessions:
+    """BM25 of each session, for its rows and for what was learned in it."""
+
+    def __init__(self, index: OwnerIndex, pool: Mask) -> None:
+        self._session, self._count = index.rows["session"], index.sessions
+        self._spoken = pool & (index.rows["kind"] == MESSAGE)
+        own = np.where(self._spoken, index.rows["length"], 0)
+        lengths = _sums(self._session[self._spoken], own[self._spoken], self._count)
+        self._damping = _damping(lengths, self._count, SESSION_LENGTH)
+        self._scores = np.zeros(self._count)
+
+    def hear(self, hits: Hits) -> None:
+        spoken = self._spoken[hits.rows]
+        heard = _sums(self._session[hits.rows[spoken]], hits.counts[spoken], self._count)
+        where = np.flatnonzero(heard)
+        self._scores[where] += idf(len(where), self._count) * _saturated(heard[where], self._damping[where])
+
+    def by_row(self) -> Column:
+        return np.asarray(np.append(self._scores, 0.0)[self._session])
+
+
+def _within(hits: Hits | None, pool: Mask) -> Hits | None:
+    """The hits inside a pool, None when there are none."""
+    kept = None if hits is None else pool[hits.rows]
+    if hits is None or kept is None or not kept.any():
+        return None
+    return Hits(hits.rows[kept], hits.counts[kept])
+
+
+def _sums(places: NDArray[np.int32], values: NDArray[np.float32], size: int) -> Column:
+    """The sum of the values at each place."""
+    return np.bincount(places, values, size).astype(np.float64)
+
+
+def _damping(lengths: Column, count: int, share: float) -> Column:
+    """BM25's denominator without the term count; ``share`` is b."""
+    mean = float(lengths.sum()) / (count or 1)
+    return SATURATION * (1 - share + share * lengths / (mean or 1.0))
+
+
+def _saturated(counts: Column, damping: Column) -> Column:
+    return counts * (SATURATION + 1) / (counts + damping)

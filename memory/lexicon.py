@@ -1,0 +1,113 @@
+"""What a question gives away about itself: whose words it is after, whom it names, which language it is in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
+_TOLD_BOT: Final = re.compile(
+    r"我[^，。？?,]{0,8}?(?:和|跟|对|向|给|与|同|告诉|告訴|問|问)[过過了]?你"
+    r"|\bI(?:'ve| have| had|'d)? (?:ever |already |just )?(?:tell|told|say|said|mention\w*|ask\w*|share\w*"
+    r"|give|gave|show\w*)\b[^.?!]{0,24}?\byou\b|\bdid I (?:tell|say|mention|ask|share)",
+    re.IGNORECASE,
+)
+_ABOUT_BOT: Final = re.compile(
+    r"你[^，。？?,]{0,12}?(?:推荐|推薦|建议|建議|告诉|告訴|说过|說過|说的|說的|说了|說了|提到|提过|介绍|介紹|讲|講|教|回答|分享|安慰)"
+    r"|\byou(?:'ve|'d| have| had)? (?:\w+ ){0,2}?(?:recommend|suggest|tell|told|say|said|mention|advise"
+    r"|explain|answer|propose|teach|taught)|\byour (?:advice|suggestion|recommendation|answer|opinion|reply)",
+    re.IGNORECASE,
+)
+
+
+_SENTENCE: Final = re.compile(r"[^.!?。！？；;\n]+[?？]?")
+_ASKS: Final = re.compile(
+    r"[?？]|(?:[吗嗎么]|(?<![着著])呢)[\s。！!~～…]*$|来着|來著|(?<![没沒])什[么麼]|啥|谁|誰|哪(?!怕)|怎[么麼样樣]|[为為]何|是否|[难難]道"
+    r"|多(?:少|大|高|久|远|遠|长|長|重)|[几幾](?=[点點岁歲号號月])"
+    r"|([^\W\d_])[不没沒]\1|有没有|有沒有|^\W*(?:请|請|再|快)?(?:你|您)?(?:告诉|告訴|提醒|跟|给|給|和)我|^\W*(?:说说|說說|讲讲|講講|列出)"
+    r"|(?:^|[.!;:\n])\s*(?:(?:so|and|but|ok(?:ay)?|hey|please|well|then)[\s,]+)*"
+    r"(?:what(?! an? )|whats|where|who|whom|whose|when|why|how|which|do|does|did|is|are|am|was|were|can|could|will"
+    r"|would|should|shall|have (?:i|you|we)|has|had i|isn't|aren't|don't (?:i|you)|didn't"
+    r"|(?:tell|remind|show|give) me|list|(?:can|could) you)\b",
+    re.IGNORECASE,
+)
+_REQUEST: Final = re.compile(
+    r"(?:帮|幫|给|給|跟|和|让|讓|告诉|告訴|教|请|請)我|我们?来"
+    r"|\b(?:tell|for|give|show|help|let|teach|with|excuse) me\b|\blet us\b",
+    re.IGNORECASE,
+)
+_FIRST_PERSON: Final = re.compile(
+    r"我|咱|俺|自己|\b(?:i|me|my|mine|myself|we|us|our|ours|i'm|i've|i'd|i'll)\b", re.IGNORECASE
+)
+_POINTS_BACK: Final = re.compile(
+    r"[它他她牠祂]|那(?!里|裡|儿|兒|么|麼)|这(?!里|儿|么)|這(?!裡|兒|麼)|刚才|剛才|呢[？?]?$"
+    r"|\b(?:it|its|that|this|those|these|they|them|he|him|she|her|one|ones)\b|^(?:and|so|what about|how about)\b",
+    re.IGNORECASE,
+)
+_LINE_ASKS: Final = re.compile(
+    r"[?？]\W*$|[吗嗎]\W*$"
+    r"|^(?!.*(?:没什么|没有什么|什么都|什么也|怎么都|谁都|哪儿都|哪里都|不知道|忘了))(?=[^，。；：！,.;:!]{2,20}$).*"
+    r"(?:什么|什麼|谁|誰|哪[儿兒里裡个個天年家位些]|几[点號号岁]|多少|多久|怎么[样办]?|怎麼|为何|為何|是不是|有没有|能不能|会不会)"
+    r"|^(?:who|what|where|when|why|how|which)(?:'s| (?:is|are|was|were|do|does|did|can|could|should|would|will|have|has"
+    r"|much|many|long|often|old|big|far))\b"
+    r"|^(?:do|does|did|can|could|would|will|is|are) (?:i|you|we|he|she|they|it|my|your|the|there)\b",
+    re.IGNORECASE,
+)
+_FEW_TERMS: Final = {"zh": 2, "en": 0}
+"""A question with no more terms than this says too little alone ("呢？", "and then?")."""
+
+
+def is_question(text: str) -> bool:
+    """Whether a message asks for something, with or without a question mark (我住哪儿来着, "tell me where I live")."""
+    return _ASKS.search(text) is not None
+
+
+def language(text: str) -> str:
+    """The language a question is treated as: "zh" when it holds a Han character, else "en"."""
+    return "zh" if _HAN.search(text) else "en"
+
+
+def after_the_bot(question: str) -> bool:
+    """Whether a question is after something the bot said, rather than the person."""
+    return bool(_ABOUT_BOT.search(question)) and not _TOLD_BOT.search(question)
+
+
+def named(question: str, speakers: Iterable[str]) -> str | None:
+    """The one speaker a question names; None when it names nobody or several."""
+    found = mentioned(question, speakers)
+    return found[0] if len(found) == 1 else None
+
+
+def mentioned(question: str, people: Iterable[str]) -> list[str]:
+    """Everybody a question names."""
+    return [name for name in people if name and _mentions(question, name)]
+
+
+def _mentions(question: str, name: str) -> bool:
+    if _HAN.search(name):
+        return name in question
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", question, re.IGNORECASE) is not None
+
+
+def personal(question: str) -> bool:
+    """Whether a question is about the person: first person, but not only as the one a favour is asked for."""
+    return _FIRST_PERSON.search(_REQUEST.sub(" ", question)) is not None
+
+
+def asks(text: str) -> bool:
+    """Whether a line asks rather than tells: by its mark, or short and by its question word.
+
+    Stricter than :func:`is_question`, for a telling line taken for a question is lost to recall.
+    """
+    return _LINE_ASKS.search(text.strip()) is not None
+
+
+def only_asks(text: str) -> bool:
+    """Whether a line tells nothing: every sentence of it asks."""
+    return all(asks(sentence) for sentence in _SENTENCE.findall(text.strip()) or [text])
+
+
+def needs_context(question: str, terms: int) -> bool:
+    """Whether a question cannot be understood without the turns before it: too short, or it points back."""
+    return terms <= _FEW_TERMS[language(question)] or _POINTS_BACK.search(question) is not None

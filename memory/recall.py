@@ -1,0 +1,221 @@
+"""The recall gate: from one question to one list of memories, each with the reasons for and against it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from config.settings import RecallSettings
+from memory import dates
+from memory.block import frame, line
+from memory.index import Indexes, OwnerIndex, off_loop
+from memory.judge import REASONS_KEPT, Candidate, Judged, Limits, judge, usable_rows, visible
+from memory.lexicon import after_the_bot, language, needs_context, personal
+from memory.model import PRIVATE, SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
+from memory.ports import EmbedderUnavailable, TokenCounter, Vector
+from memory.score import Question
+from memory.shipped import Probes, Shipped
+from memory.showing import Shelf, memory_unit, read, units
+from memory.slots import slot
+from memory.stores import Stores
+from memory.threshold import Null, measure, telling
+from memory.words import query_terms
+
+__all__ = ["Recall", "RecallOptions", "visible"]
+
+ALWAYS_TOKENS: Final = 200
+"""Budget of the lines that are read on every turn, within the whole."""
+CONTEXT_CHARACTERS: Final = 400
+"""Most that is taken of the turns before a question that needs them."""
+AT_ONCE: Final = 4
+"""Recalls at work at a time; the loop's lag is that times the work of one (NUMBERS, section 6)."""
+NULLS_KEPT: Final = 4_096
+"""Measured nulls held; each is a handful of numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecallOptions:
+    """How to recall.
+
+    ``max_tokens`` None is no budget; ``threshold`` False shows the best however little speaks for them;
+    ``exclude`` are journal lines the model sees anyway; ``context`` are the turns before, newest last, read
+    only when the question needs them; ``everything`` gives all that is known instead of what matches.
+    """
+
+    max_tokens: int | None = None
+    threshold: bool = True
+    exclude: frozenset[int] = frozenset()
+    context: tuple[str, ...] = ()
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question, and the foreign questions it is judged against."""
+
+    question: Question
+    language: str
+    foreign: Probes
+
+
+class Recall:
+    """Finds what an owner's memory holds for a question, and may keep silent."""
+
+    def __init__(self, stores: Stores, indexes: Indexes, settings: RecallSettings, count: TokenCounter) -> None:
+        self._stores = stores
+        self._indexes = indexes
+        self._settings = settings
+        self._count = count
+        self._at_once = asyncio.Semaphore(AT_ONCE)
+        self._shipped = Shipped(stores.embeddings)
+        self._nulls: OrderedDict[tuple[int, int, str, str | None], Null] = OrderedDict()
+
+    async def warm(self) -> None:
+        """Embed the shipped questions now, so that no recall has to wait for it; a failure is tried again later."""
+        for tongue in ("zh", "en"):
+            await self._shipped.probes(tongue)
+
+    async def recall(
+        self, owner: Account, question: str, *, now: datetime, room: Chat, options: RecallOptions
+    ) -> Recollection:
+        """One list, best first, of what may be used in ``room`` at ``now`` (aware UTC) and fits the budget."""
+        started = time.perf_counter()
+        notes: list[str] = []
+        asked = None
+        if question.strip() and not options.everything:
+            asked = await self._asked(owner, question, now=now, context=options.context, notes=notes)
+        async with self._at_once:
+            shelf = self._shelf(owner, options)
+            left_out = _fill(shelf, await self._always(owner, room=room, now=now), within=ALWAYS_TOKENS)
+            if options.everything:
+                left_out += _fill(shelf, await self._known(owner, room=room, now=now))
+            limits = Limits(room, now, options.exclude, options.threshold, self._settings.false_positives)
+            judged = Judged() if asked is None else await self._judge(owner, asked, limits)
+            found = await read(self._stores, owner, judged.candidates, room=room, now=now)
+            left_out += _fill(shelf, units(judged.candidates, found, options.exclude))
+        return Recollection(
+            units=tuple(shelf.units),
+            level=judged.level,
+            left_out=(*left_out[:REASONS_KEPT], *judged.left_out),
+            notes=tuple(notes),
+            milliseconds=round((time.perf_counter() - started) * 1_000, 3),
+        )
+
+    def _shelf(self, owner: Account, options: RecallOptions) -> Shelf:
+        def cost(unit: Recalled) -> int:
+            return self._count(f"{line(unit, owner)}\n")
+
+        if options.max_tokens is None:
+            return Shelf(cost, None)
+        return Shelf(cost, max(options.max_tokens - self._count(frame(owner)), 0))
+
+    async def _always(self, owner: Account, *, room: Chat, now: datetime) -> list[Recalled]:
+        """What holds whatever is asked: the owner's name, allergies and the like."""
+        held = [e for e in await self._stores.profile.live(owner, now=now) if visible(e.provenance.audience, room)]
+        return [_known_unit(entry, always=True) for entry in held if _is_always(entry)]
+
+    async def _known(self, owner: Account, *, room: Chat, now: datetime) -> list[Recalled]:
+        """All that is known, the profile first, then what is important and was said last."""
+        held = [
+            entry
+            for store in self._stores.entries
+            for entry in await store.live(owner, now=now)
+            if visible(entry.provenance.audience, room)
+        ]
+        return [_known_unit(entry) for entry in sorted(held, key=_weight, reverse=True)]
+
+    async def _asked(
+        self, owner: Account, question: str, *, now: datetime, context: tuple[str, ...], notes: list[str]
+    ) -> _Asked:
+        """The question made ready; all that waits for the embedder is in here."""
+        search = _search_text(question, context)
+        vector = await self._vector(owner, search, notes)
+        foreign = await self._shipped.probes(language(search))
+        ready = Question(
+            text=question,
+            terms=tuple(query_terms(search)),
+            vector=vector,
+            usual=foreign.usual(vector),
+            spans=dates.asked(question, now=now, zone=owner.zone),
+            dates=tuple(dates.partial(question)),
+            asks_when=dates.asks_when(question),
+            after_bot=after_the_bot(question),
+            personal=personal(search),
+            zone=owner.zone,
+        )
+        return _Asked(ready, language(search), foreign)
+
+    async def _vector(self, owner: Account, text: str, notes: list[str]) -> Vector | None:
+        """The question's vector; None, with a note, when there is none in time."""
+        if self._stores.embeddings.model is None:
+            notes.append("no embedder")
+            return None
+        try:
+            return await asyncio.wait_for(self._stores.embeddings.query(owner, text), self._settings.timeout_seconds)
+        except EmbedderUnavailable:
+            notes.append("embedder down")
+        except TimeoutError:
+            notes.append("embedder slow")
+        return None
+
+    async def _judge(self, owner: Account, asked: _Asked, limits: Limits) -> Judged:
+        async with self._indexes.of(owner) as index:
+            null = await self._null(owner, index, asked, limits) if limits.threshold else None
+            work = partial(judge, index, asked.question, null, asked.foreign.background, limits)
+            return await off_loop(work, size=len(index.rows))
+
+    async def _null(self, owner: Account, index: OwnerIndex, asked: _Asked, limits: Limits) -> Null | None:
+        """What foreign questions find in what may be used here; measured again once that has changed enough."""
+        pool, foreign = usable_rows(index, limits), asked.foreign
+        rows = int(pool.sum())
+        if not telling(index, pool).any():
+            return None
+        place = PRIVATE if limits.room.private else limits.room.audience
+        key = (owner.no, place, asked.language, self._stores.embeddings.model)
+        null = self._nulls.get(key)
+        if null is None or not null.fits(rows, vectors=0 if foreign.vectors is None else len(index.vectors)):
+            null = await off_loop(partial(measure, index, foreign, pool), size=rows * len(foreign.texts))
+            self._nulls[key] = null
+        self._nulls.move_to_end(key)
+        if len(self._nulls) > NULLS_KEPT:
+            self._nulls.popitem(last=False)
+        return null
+
+
+def _search_text(question: str, context: tuple[str, ...]) -> str:
+    """What is searched for: the question, behind the turns before it if it cannot stand alone (case D06)."""
+    if not context or not needs_context(question, len(query_terms(question))):
+        return question
+    before = "\n".join(context)[-CONTEXT_CHARACTERS:]
+    return f"{before}\n{question}"
+
+
+def _fill(
+    shelf: Shelf, shown: Iterable[Recalled | tuple[int, str]], *, within: int | None = None
+) -> list[tuple[int, str]]:
+    """Put units on the shelf; returns the ids of those that are not shown, with the reason."""
+    left_out = []
+    for unit in shown:
+        if isinstance(unit, tuple):
+            left_out.append(unit)
+        elif (reason := shelf.put(unit, within=within)) is not None and reason != "shown":
+            left_out.append((unit.id, reason))
+    return left_out
+
+
+def _known_unit(entry: Entry, *, always: bool = False) -> Recalled:
+    return memory_unit(Candidate(entry.id, entry.kind, 0.0, "always" if always else "full"), entry)
+
+
+def _is_always(entry: ProfileLine) -> bool:
+    return entry.subject == SELF and slot(entry.attribute).always
+
+
+def _weight(entry: Entry) -> tuple[bool, float, datetime]:
+    return entry.kind == "profile", entry.provenance.importance, entry.provenance.said_at

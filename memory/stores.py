@@ -1,0 +1,31 @@
+"""The stores together, as the gates and the housekeeping are handed them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memory.embedding import Embeddings
+from memory.facts import Facts
+from memory.journal import Journal
+from memory.profile import Profile
+from memory.promises import Promises
+from memory.timeline import Timeline
+from memory.traces import Traces
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The stores that hold a person's words; forgetting has to reach each of them."""
+
+    journal: Journal
+    profile: Profile
+    timeline: Timeline
+    facts: Facts
+    embeddings: Embeddings
+    traces: Traces
+    promises: Promises
+
+    @property
+    def entries(self) -> tuple[Profile, Timeline, Facts]:
+        """The three stores of long-term memory."""
+        return self.profile, self.timeline, self.facts

@@ -1,0 +1,90 @@
+"""The words of a text, for search: English stems, Han characters and pairs, numbers and ids whole.
+
+Chinese needs no dictionary here: every run of Han characters gives its single characters and its adjacent
+pairs, so a two-character word is found whatever stands around it (RECALL.md, section 1).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from importlib import resources
+from itertools import pairwise
+from typing import Final
+
+import Stemmer
+
+_STOP: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "a an the of to in on at is are was were be been being am do does did and or for with by from that this "
+        "these those it its as what when where who whom whose which why how has have had having he she they him "
+        "his her hers them their theirs i you your yours my mine me we our ours us would could should can will "
+        "shall may might must no not so if then than but about into there here s t d m re ve ll",
+    )
+)
+"""English words that say nothing about what is meant; question words among them."""
+
+_CJK: Final = "\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD: Final = rf"[^\W_{_CJK}]+"
+_RUN: Final = re.compile(rf"([{_CJK}]+)|({_WORD}(?:[-_./:]{_WORD})*)")
+_PART: Final = re.compile(_WORD)
+_STEMMER: Final = Stemmer.Stemmer("english")
+
+
+def terms(text: str) -> list[str]:
+    """Every term under which ``text`` is indexed, repeats included.
+
+    A compound that holds a digit ("20240817-3", "10:30") is indexed whole and by its parts.
+    """
+    return list(_terms(text, parts_of_ids=True))
+
+
+def query_terms(text: str) -> list[str]:
+    """The distinct terms a question is searched by, in order.
+
+    An id made of numbers alone is searched whole, so that 20240817-3 does not find 20240817-4.
+    """
+    return list(dict.fromkeys(_terms(text, parts_of_ids=False)))
+
+
+def _terms(text: str, *, parts_of_ids: bool) -> Iterator[str]:
+    for run in _RUN.finditer(unicodedata.normalize("NFKC", text).lower()):
+        han, word = run.groups()
+        if han:
+            yield from _characters_and_pairs(han.translate(_simplified()))
+        else:
+            yield from _word_terms(word, parts_of_ids=parts_of_ids)
+
+
+def _characters_and_pairs(run: str) -> Iterator[str]:
+    yield from run
+    for first, second in pairwise(run):
+        yield first + second
+
+
+def _word_terms(word: str, *, parts_of_ids: bool) -> Iterator[str]:
+    parts = _PART.findall(word)
+    if len(parts) > 1 and any(map(str.isdigit, parts)):
+        yield word
+        if not parts_of_ids and all(map(str.isdigit, parts)):
+            return
+    for part in parts:
+        if part not in _STOP:
+            yield _stem(part)
+
+
+@lru_cache(maxsize=20_000)
+def _stem(word: str) -> str:
+    stem: str = _STEMMER.stemWord(word)
+    return stem
+
+
+@cache
+def _simplified() -> dict[int, str]:
+    """Traditional characters to simplified ones, from OpenCC's table of single characters."""
+    table = resources.files("opencc").joinpath("dictionary", "TSCharacters.txt").read_text("utf-8")
+    pairs = (line.split("\t") for line in table.splitlines() if "\t" in line)
+    return {ord(traditional): simple.split(" ")[0] for traditional, simple in pairs if len(traditional) == 1}

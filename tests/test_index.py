@@ -1,0 +1,94 @@
+"""The index of one owner: rows, neighbours, words and vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memory.embedding import text_hash
+from memory.index import NOWHERE
+from memory.vectors import Vectors
+from tests.units import index_of, known, row, said
+
+NAN = float("nan")
+
+
+def test_b10_a_nan_or_zero_vector_never_enters_and_its_row_goes_by_words() -> None:
+    index = index_of(
+        [known(n, f"fact {n}") for n in (1, 2, 3, 4)],
+        {1: (1, 0, 0, 0), 2: (NAN, 1, 0, 0), 3: (0, 0, 0, 0), 4: (0.6, 0.8, 0, 0)},
+    )
+    cosines = index.vectors.scan(row(1, 0, 0, 0)[0])
+    assert cosines is not None
+    ids = [int(index.rows["id"][index.rows["vector"] == slot][0]) for slot in np.argsort(-cosines)]
+    assert ids == [1, 4]
+    assert index.postings.find("2") is not None
+    index.add_vectors([text_hash("fact 2")], row(0, 1, 0, 0))
+    assert index.rows["vector"][1] != NOWHERE, "a later, good vector is taken"
+
+
+def test_a_vector_of_another_width_is_refused_and_a_question_of_another_width_compares_with_nothing() -> None:
+    held = Vectors()
+    assert held.add([b"a"], row(1, 0, 0, 0)) == {b"a": 0}
+    assert held.add([b"b"], row(1)) == {}
+    assert held.scan(row(1)[0]) is None
+    assert held.scan(row(NAN, 0, 0, 0)[0]) is None
+
+
+def test_vectors_are_scaled_to_length_one() -> None:
+    held = Vectors()
+    held.add([b"a"], row(3, 4))
+    scanned = held.scan(row(1, 0)[0])
+    assert scanned is not None
+    assert np.allclose(scanned, [0.6])
+
+
+def test_the_matrix_grows_without_losing_what_it_holds() -> None:
+    held = Vectors()
+    matrix = np.random.default_rng(1).standard_normal((1_000, 8)).astype(np.float32)
+    for start in range(0, 1_000, 7):
+        part = matrix[start : start + 7]
+        held.add([f"{start + n}".encode() for n in range(len(part))], part)
+    expected = matrix[500] / np.linalg.norm(matrix[500])
+    scanned = held.scan(expected)
+    assert scanned is not None
+    assert int(np.argmax(scanned)) == held.slot(b"500")
+
+
+def test_equal_texts_share_one_vector_whichever_comes_first() -> None:
+    index = index_of([known(1, "the same")])
+    index.add_vectors([text_hash("the same")], row(1, 0))
+    index.add([known(2, "the same")])
+    assert index.rows["vector"].tolist() == [0, 0]
+    assert len(index.vectors) == 1
+
+
+def test_neighbours_are_lines_of_the_same_session_only() -> None:
+    index = index_of([said(1, "a"), said(2, "b", session=2), said(3, "c"), known(4, "d")])
+    assert index.rows["previous"].tolist() == [NOWHERE, NOWHERE, 0, NOWHERE]
+    assert index.rows["next"].tolist() == [2, NOWHERE, NOWHERE, NOWHERE]
+
+
+def test_a_removed_line_is_gone_and_its_neighbours_meet() -> None:
+    index = index_of([said(1, "a"), said(2, "b"), said(3, "c")])
+    index.remove([2, 99])
+    assert index.row(2) is None
+    assert index.rows["next"][0] == 2
+    assert index.rows["previous"][2] == 0
+    index.remove([3])
+    index.add([said(4, "d")])
+    assert index.rows["previous"][3] == 0
+
+
+def test_a_known_unit_is_not_entered_twice() -> None:
+    index = index_of([said(1, "a")])
+    index.add([said(1, "a"), said(2, "b")])
+    assert index.size == 2
+    assert index.last_units["message"] == 2
+
+
+def test_the_size_in_bytes_follows_what_is_held() -> None:
+    small = index_of([said(1, "some words")])
+    large = index_of([said(n, f"some words and number{n}") for n in range(1, 500)])
+    large.add_vectors([text_hash(f"t{n}") for n in range(200)], np.ones((200, 64), np.float32))
+    assert small.nbytes < large.nbytes
+    assert large.nbytes > large.vectors.nbytes > 200 * 64 * 4

