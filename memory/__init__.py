@@ -1,1 +1,42 @@
-"""Remembers. Knows neither platform nor bot."""
+"""Remembers. Knows neither platform nor bot.
+
+This is the public face; outside this package only it, :mod:`memory.model` and :mod:`memory.ports` are
+imported.
+"""
+
+from memory.block import block
+from memory.db import DATABASE_NAME, DatabaseError, inspect
+from memory.face import Heard, Memory, Owed
+from memory.forget import PickError, Plan
+from memory.journal import Line
+from memory.lexicon import is_question
+from memory.recall import RecallOptions
+from memory.rules import (
+    asks_about_everything,
+    detect_language,
+    is_small_talk,
+    wants_forgetting,
+    wants_remembering,
+)
+from memory.slots import label as attribute_label
+
+__all__ = [
+    "DATABASE_NAME",
+    "DatabaseError",
+    "Heard",
+    "Line",
+    "Memory",
+    "Owed",
+    "PickError",
+    "Plan",
+    "RecallOptions",
+    "asks_about_everything",
+    "attribute_label",
+    "block",
+    "detect_language",
+    "inspect",
+    "is_question",
+    "is_small_talk",
+    "wants_forgetting",
+    "wants_remembering",
+]

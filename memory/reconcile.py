@@ -28,7 +28,7 @@ little, and each closed row keeps its successor so that it can be reopened (PEER
 
 
 class Shelf(Protocol):
-    """The stores the gate writes to. :class:`memory.forget.Stores` is one."""
+    """The stores the gate writes to. :class:`memory.stores.Stores` is one."""
 
     @property
     def journal(self) -> Journal:

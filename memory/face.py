@@ -1,0 +1,306 @@
+"""The public face of memory: everything the bot may ask of it, always on behalf of an owner."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+from config.settings import Settings
+from memory import rules
+from memory.accounts import Accounts, Chats
+from memory.db import Database
+from memory.distill import Distiller
+from memory.embedding import Embeddings
+from memory.facts import Facts
+from memory.forget import Forgetting, Plan
+from memory.housekeeping import Housekeeping
+from memory.index import Indexes
+from memory.jobs import Job, Runs, run_due
+from memory.journal import Journal, Line
+from memory.model import Account, Candidate, Chat, Decision, Entry, Message, Recollection
+from memory.ports import Clock, Completer, Embedder, TokenCounter
+from memory.profile import Profile
+from memory.promises import Deletion, Notice, Promises
+from memory.recall import Recall, RecallOptions, visible
+from memory.reconcile import Gate
+from memory.sessions import Sessions
+from memory.stores import Stores
+from memory.timeline import Timeline
+from memory.traces import Trace, Traces
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A journaled message, and the reply it already has if it was delivered before."""
+
+    message: Message
+    new: bool
+    reply: Message | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A notice, whose it is, and where it goes: the platform's key of the chat and its thread."""
+
+    owner: Account
+    key: str
+    thread: str | None
+    private: bool
+    notice: Notice
+
+
+class Memory:
+    """Remembers. Open one with :meth:`open`, end it with :meth:`close`.
+
+    Every method that reads or writes memory takes the owner first; the few that do not are named in
+    ``tests/test_owner.py`` with the reason.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        settings: Settings,
+        *,
+        clock: Clock,
+        count: TokenCounter,
+        embedder: Embedder | None,
+        completer: Completer | None,
+    ) -> None:
+        self._db = db
+        self._settings = settings
+        self._clock = clock
+        self._accounts = Accounts(db)
+        self._chats = Chats(db)
+        self._sessions = Sessions(db, timedelta(minutes=settings.session.idle_minutes))
+        self._runs = Runs(db)
+        self._stores = Stores(
+            journal=Journal(db, self._accounts),
+            profile=Profile(db, self._accounts),
+            timeline=Timeline(db, self._accounts),
+            facts=Facts(db, self._accounts),
+            embeddings=Embeddings(db, self._accounts, embedder, clock),
+            traces=Traces(db, self._accounts),
+            promises=Promises(db, self._accounts),
+        )
+        self._indexes = Indexes(self._stores)
+        self._gate = Gate(db, self._stores)
+        self._forgetting = Forgetting(db, self._stores, timedelta(minutes=settings.forget.undo_minutes))
+        self._recall = Recall(self._stores, self._indexes, settings.recall, count)
+        self._housekeeping = Housekeeping(
+            settings,
+            self._accounts,
+            self._sessions,
+            self._stores,
+            forgetting=self._forgetting,
+            gate=self._gate,
+            indexes=self._indexes,
+            recall=self._recall,
+            distiller=None
+            if completer is None
+            else Distiller(
+                db, self._stores, self._sessions, completer=completer, clock=clock, settings=settings.distil
+            ),
+        )
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path,
+        settings: Settings,
+        *,
+        clock: Clock,
+        count: TokenCounter,
+        embedder: Embedder | None = None,
+        completer: Completer | None = None,
+    ) -> Self:
+        """Open the database at ``path``.
+
+        ``count`` counts tokens of a text. Without an embedder recall goes by words, without a completer
+        sessions wait undistilled. Raises DatabaseError when the file cannot be used.
+        """
+        db = await Database.open(path)
+        return cls(db, settings, clock=clock, count=count, embedder=embedder, completer=completer)
+
+    async def close(self) -> None:
+        """Finish the running write and close the file."""
+        await self._db.close()
+
+    # ---- who and where -------------------------------------------------------------------------------
+
+    async def account(
+        self, platform: str, user_id: str, *, name: str = "", language: str = "en", zone: str = "UTC"
+    ) -> Account:
+        """The account of a platform's user, made at the first meeting (``language`` and ``zone`` count then)."""
+        return await self._accounts.meet(platform, user_id, name=name, language=language, zone=zone, at=self._clock())
+
+    async def known_account(self, platform: str, user_id: str) -> Account | None:
+        """The account, or None for somebody who never spoke; nothing is made."""
+        return await self._accounts.find(platform, user_id)
+
+    async def speaks(self, owner: Account, language: str) -> None:
+        """Remember the language ("zh" or "en") the owner writes in."""
+        await self._accounts.speak(owner, language)
+
+    async def chat(self, owner: Account, key: str, *, private: bool = True, thread: str | None = None) -> Chat:
+        """The chat ``key`` on the owner's platform, made when first seen."""
+        return await self._chats.enter(owner, key, private=private, thread=thread, at=self._clock())
+
+    # ---- the way of a message ------------------------------------------------------------------------
+
+    async def note(self, owner: Account, chat: Chat, line: Line) -> Heard:
+        """Journal a line, durable when this returns. The same platform message is one line, however often it comes."""
+        async with self._db.transaction():
+            if line.platform_id is not None:
+                known = await self._stores.journal.delivered(owner, chat, line.platform_id, line.role)
+                if known is not None:
+                    return Heard(known, new=False, reply=await self._stores.journal.answer_to(owner, known.id))
+            session = await self._sessions.touch(owner, chat, line.at)
+            (message,) = await self._stores.journal.add(owner, chat, session, [line])
+        self._stores.embeddings.disturbed(owner)
+        return Heard(message, new=True)
+
+    async def learn(self, owner: Account, chat: Chat, message: Message) -> list[Decision]:
+        """Let the rules read the owner's own words and pass what is certain through the write gate."""
+        if message.role != "user" or message.kind != "said":
+            return []
+        found = rules.candidates(message.text, message_id=message.id, at=message.at, language_hint=owner.language)
+        return await self._admit(owner, chat, found)
+
+    async def remember(self, owner: Account, chat: Chat, message: Message, text: str) -> Decision:
+        """Keep what the owner asked for in so many words; the decision is the receipt, or says why not."""
+        try:
+            asked = rules.remember(text, message_id=message.id, at=message.at, language_hint=owner.language)
+        except rules.Refused as refusal:
+            return Decision("dropped", refusal.reason)
+        (decision,) = await self._admit(owner, chat, [asked])
+        return decision
+
+    async def recall(
+        self, owner: Account, question: str, *, room: Chat, now: datetime, options: RecallOptions | None = None
+    ) -> Recollection:
+        """What the owner's memory holds for a question asked in ``room`` at ``now``: one list, best first.
+
+        Only what may be used in that room, only what holds at that time, within the budget and above the
+        threshold of ``options`` (the settings' by default). May be empty, and says why.
+        """
+        chosen = options or RecallOptions(max_tokens=self._settings.recall.max_tokens)
+        return await self._recall.recall(owner, question, now=now, room=room, options=chosen)
+
+    async def window(self, owner: Account, chat: Chat, *, now: datetime, limit: int = 200) -> list[Message]:
+        """The newest visible lines of the chat's open session, at most ``limit``, in order of time."""
+        session = await self._sessions.current(owner, chat, now=now)
+        return [] if session is None else await self._stores.journal.of_session(owner, session, limit=limit)
+
+    async def answered(self, owner: Account, chat: Chat, line: Line, trace: Mapping[str, Any] | None) -> Message:
+        """Journal a reply (``line.answers`` names what it answers) together with its trace, if it has one."""
+        async with self._db.transaction():
+            session = await self._sessions.touch(owner, chat, line.at)
+            (reply,) = await self._stores.journal.add(owner, chat, session, [line])
+            if trace is not None:
+                await self._stores.traces.add(owner, chat, reply.id, trace, at=line.at)
+        self._stores.embeddings.disturbed(owner)
+        return reply
+
+    async def new_session(self, owner: Account, chat: Chat, *, now: datetime) -> bool:
+        """End the chat's session: the window starts empty, what was said is distilled; whether there was one."""
+        return await self._sessions.end(owner, chat, at=now)
+
+    # ---- seeing, correcting, forgetting --------------------------------------------------------------
+
+    async def known(self, owner: Account, *, room: Chat, now: datetime) -> list[Entry]:
+        """What holds now and may be shown in ``room``: profile, events, facts, each in order of writing."""
+        return [
+            entry
+            for store in self._stores.entries
+            for entry in await store.live(owner, now=now)
+            if visible(entry.provenance.audience, room)
+        ]
+
+    async def history(self, owner: Account) -> list[Entry]:
+        """Everything but what was forgotten: live, superseded and expired memories."""
+        return [entry for store in self._stores.entries for entry in await store.history(owner)]
+
+    async def entries(self, owner: Account, ids: Sequence[int]) -> dict[int, Entry | Message]:
+        """The owner's visible memories and journal lines among ``ids``."""
+        found: dict[int, Entry | Message] = {**await self._stores.journal.lines(owner, ids)}
+        for store in self._stores.entries:
+            found |= await store.get(owner, ids)
+        return found
+
+    async def why(self, owner: Account, chat: Chat) -> Trace | None:
+        """The trace of the newest reply in a chat."""
+        return await self._stores.traces.latest(owner, chat)
+
+    async def plan_forgetting(self, owner: Account, chat: Chat, words: str, *, now: datetime) -> Plan | None:
+        """Offer to delete what ``words`` name; None when nothing matches. Nothing is deleted."""
+        return await self._forgetting.plan(owner, chat, words, now=now)
+
+    async def pending_forgetting(self, owner: Account, chat: Chat, *, now: datetime) -> int | None:
+        """Id of the offer that waits for a yes in this chat."""
+        offer = await self._forgetting.pending(owner, chat, now=now)
+        return None if offer is None else offer.id
+
+    async def forget(
+        self, owner: Account, offer: int, *, picks: Sequence[int] | None, now: datetime
+    ) -> Deletion | None:
+        """Carry out an offer (``picks``: 1-based numbers of its entries, None: all of it). Hidden at once.
+
+        None when the offer is not open any more. Raises memory.forget.PickError for a number it does not have.
+        """
+        deletion = await self._forgetting.carry_out(owner, offer, picks=picks, now=now)
+        self._indexes.forget(owner)
+        return deletion
+
+    async def keep(self, owner: Account, offer: int, *, now: datetime) -> bool:
+        """Close an offer without deleting; whether it was open."""
+        return await self._forgetting.cancel(owner, offer, now=now)
+
+    async def undo(self, owner: Account, deletion: int | None = None, *, now: datetime) -> Deletion | None:
+        """Bring back what was hidden last (or by ``deletion``); None when it is too late or there is nothing."""
+        undone = await self._forgetting.undo(owner, deletion, now=now)
+        self._indexes.forget(owner)
+        return undone
+
+    async def notices(self) -> list[Owed]:
+        """Every notice owed, oldest first."""
+        owed = []
+        for number in await self._stores.promises.owners_owed():
+            owner = await self._accounts.numbered(number)
+            for notice in await self._stores.promises.notices(owner):
+                key, thread = await self._chats.address(owner, notice.chat)
+                chat = await self._chats.numbered(owner, notice.chat)
+                owed.append(Owed(owner, key, thread, chat.private, notice))
+        return owed
+
+    async def notified(self, owner: Account, notice: Notice, *, now: datetime) -> bool:
+        """Mark a notice as delivered; False if it was already."""
+        return await self._stores.promises.notified(owner, notice.id, at=now)
+
+    # ---- housekeeping --------------------------------------------------------------------------------
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """The housekeeping, for a scheduler to run."""
+        return self._housekeeping.jobs
+
+    async def run_due(self, *, now: datetime) -> dict[str, Mapping[str, int]]:
+        """Run the jobs whose time has come at ``now``; returns what each did."""
+        return await run_due(self.jobs, self._runs, now=now)
+
+    async def embed(self, owner: Account) -> int:
+        """Give the owner's texts the vectors they lack; returns how many. Raises EmbedderUnavailable."""
+        return await self._stores.embeddings.fill(owner)
+
+    async def _admit(self, owner: Account, chat: Chat, found: Sequence[Candidate]) -> list[Decision]:
+        if not found:
+            return []
+        decisions = await self._gate.admit(owner, found, audience=chat.audience, now=self._clock())
+        if any(decision.closed for decision in decisions):
+            self._indexes.forget(owner)
+        return decisions

@@ -1,0 +1,157 @@
+"""The jobs of memory: what each does, how often, and for whom. Running them is :mod:`memory.jobs`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from config.settings import Settings
+from memory.accounts import Accounts
+from memory.distill import Distiller
+from memory.forget import ErasureError, Forgetting
+from memory.index import Indexes
+from memory.jobs import Job
+from memory.ports import EmbedderUnavailable
+from memory.recall import Recall
+from memory.reconcile import Gate
+from memory.sessions import Sessions
+from memory.stores import Stores
+
+log = logging.getLogger(__name__)
+
+ALWAYS: Final = timedelta(0)
+"""Looked at in every round: the question whether there is work is one cheap query."""
+HOURLY: Final = timedelta(hours=1)
+DAILY: Final = timedelta(days=1)
+
+
+class Housekeeping:
+    """Distil, embed, erase, expire, merge, trim: each owner by owner, each safe to kill and to repeat."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        accounts: Accounts,
+        sessions: Sessions,
+        stores: Stores,
+        *,
+        forgetting: Forgetting,
+        gate: Gate,
+        indexes: Indexes,
+        recall: Recall,
+        distiller: Distiller | None,
+    ) -> None:
+        self._settings = settings
+        self._accounts = accounts
+        self._sessions = sessions
+        self._stores = stores
+        self._forgetting = forgetting
+        self._gate = gate
+        self._indexes = indexes
+        self._recall = recall
+        self._distiller = distiller
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """The jobs, those first whose delay a person would notice."""
+        return (
+            Job("erase", ALWAYS, self.erase),
+            Job("embed", ALWAYS, self.embed),
+            Job("distil", ALWAYS, self.distil),
+            Job("expire", HOURLY, self.expire),
+            Job("merge", DAILY, self.merge),
+            Job("trim", DAILY, self.trim),
+        )
+
+    async def erase(self, now: datetime) -> Mapping[str, int]:
+        """Carry out the deletions whose time for undo is over; a receipt only after the search."""
+        erased = failed = 0
+        for number in await self._stores.promises.owners_due(now=now):
+            owner = await self._accounts.numbered(number)
+            self._indexes.forget(owner)
+            try:
+                erased += len(await self._forgetting.erase_due(owner, now=now))
+            except ErasureError:
+                log.exception("an erasure is not complete; no receipt was given")
+                failed += 1
+        return {"erased": erased, "failed": failed}
+
+    async def embed(self, now: datetime) -> Mapping[str, int]:
+        """Give every text the vector it lacks, the shipped questions first. A failure leaves the rest for later."""
+        del now
+        embedded = 0
+        await self._recall.warm()
+        for number in self._stores.embeddings.owners_waiting(await self._accounts.numbers()):
+            owner = await self._accounts.numbered(number)
+            try:
+                embedded += await self._stores.embeddings.fill(owner)
+            except EmbedderUnavailable as error:
+                log.info("vectors wait: %s", error)
+                break
+            self._stores.embeddings.settled(owner)
+        return {"embedded": embedded}
+
+    async def distil(self, now: datetime) -> Mapping[str, int]:
+        """Distil the sessions that have gone idle, a few at a time, each once."""
+        if self._distiller is None:
+            return {}
+        distiller, limit = self._distiller, self._settings.distil
+        gate = asyncio.Semaphore(limit.at_once)
+        totals: Counter[str] = Counter()
+
+        async def one(number: int) -> None:
+            owner = await self._accounts.numbered(number)
+            for session in await self._sessions.due(owner, now=now, attempts=limit.attempts):
+                async with gate:
+                    if totals["unavailable"]:
+                        return  # The model is down: the others wait for the next round instead of asking it, too.
+                    report = await distiller.distil(owner, session)
+                    totals.update(report.counts)
+                self._indexes.forget(owner)
+                self._stores.embeddings.disturbed(owner)
+
+        due = await self._sessions.owners_due(now=now, attempts=limit.attempts)
+        outcomes = await asyncio.gather(*(one(number) for number in due), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, Exception):
+                log.error("a distillation failed; it is tried again", exc_info=outcome)
+        return totals
+
+    async def expire(self, now: datetime) -> Mapping[str, int]:
+        """Close what has outlived its time."""
+        expired = 0
+        for owner in await self._accounts.all():
+            count = sum([await store.expire(owner, now=now) for store in self._stores.entries])
+            if count:
+                self._indexes.forget(owner)
+            expired += count
+        return {"expired": expired}
+
+    async def merge(self, now: datetime) -> Mapping[str, int]:
+        """Fold memories that say the same into one."""
+        merged = 0
+        for owner in await self._accounts.all():
+            decisions = await self._gate.merge_duplicates(owner, now=now)
+            if decisions:
+                self._indexes.forget(owner)
+            merged += len(decisions)
+        return {"merged": merged}
+
+    async def trim(self, now: datetime) -> Mapping[str, int]:
+        """Drop journal lines and traces that are older than the settings keep them."""
+        lines = traces = 0
+        journal_days, trace_days = self._settings.journal.keep_days, self._settings.trace.keep_days
+        for owner in await self._accounts.all():
+            if journal_days:
+                trimmed = await self._stores.journal.trim(owner, before=now - timedelta(days=journal_days))
+                await self._stores.embeddings.sweep(owner)
+                if trimmed:
+                    self._indexes.forget(owner)
+                lines += trimmed
+            if trace_days:
+                traces += await self._stores.traces.trim(owner, before=now - timedelta(days=trace_days))
+        return {"lines": lines, "traces": traces}

@@ -1,0 +1,76 @@
+"""There is no way into a memory without saying whose it is: the public face and every store are walked."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+import pytest
+
+import memory.accounts
+import memory.distill
+import memory.embedding
+import memory.facts
+import memory.forget
+import memory.journal
+import memory.profile
+import memory.promises
+import memory.recall
+import memory.reconcile
+import memory.sessions
+import memory.timeline
+import memory.traces
+from memory import Memory
+
+WALKED: tuple[type, ...] = (
+    Memory,
+    memory.accounts.Chats,
+    memory.distill.Distiller,
+    memory.embedding.Embeddings,
+    memory.facts.Facts,
+    memory.forget.Forgetting,
+    memory.journal.Journal,
+    memory.profile.Profile,
+    memory.promises.Promises,
+    memory.recall.Recall,
+    memory.reconcile.Gate,
+    memory.sessions.Sessions,
+    memory.timeline.Timeline,
+    memory.traces.Traces,
+)
+
+WITHOUT_OWNER = {
+    ("Memory", "open"): "opens the file",
+    ("Memory", "close"): "closes the file",
+    ("Memory", "account"): "this is where an owner comes from",
+    ("Memory", "known_account"): "this is where an owner comes from",
+    ("Memory", "run_due"): "housekeeping goes owner by owner inside",
+    ("Memory", "notices"): "gives each notice with its owner",
+    ("Promises", "owners_owed"): "returns account numbers, no memory",
+    ("Promises", "owners_due"): "returns account numbers, no memory",
+    ("Sessions", "owners_due"): "returns account numbers, no memory",
+    ("Embeddings", "owners_waiting"): "returns account numbers, no memory",
+    ("Embeddings", "probes"): "vectors of shipped texts, nobody's memory",
+    ("Recall", "warm"): "embeds shipped texts, nobody's memory",
+}
+
+
+def methods() -> Iterator[tuple[str, str, inspect.Signature]]:
+    for kind in WALKED:
+        for name, method in inspect.getmembers(kind, callable):
+            if not name.startswith("_"):
+                yield kind.__name__, name, inspect.signature(method)
+
+
+@pytest.mark.parametrize(("kind", "name", "signature"), list(methods()))
+def test_every_public_method_takes_the_owner_first(kind: str, name: str, signature: inspect.Signature) -> None:
+    names = [n for n in signature.parameters if n not in ("self", "cls")]
+    if (kind, name) in WITHOUT_OWNER:
+        assert "owner" not in names, f"{kind}.{name} takes an owner now: take it off the list"
+        return
+    assert names[:1] == ["owner"], f"{kind}.{name} must take the owner as its first argument"
+    assert signature.parameters["owner"].default is inspect.Parameter.empty, f"{kind}.{name}: no default owner"
+
+
+def test_the_list_of_exceptions_names_only_what_exists() -> None:
+    assert set(WITHOUT_OWNER) <= {(kind, name) for kind, name, _ in methods()}
