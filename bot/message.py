@@ -99,6 +99,9 @@ class Sink(Protocol):
         Raises DeliveryError when the reply did not arrive.
         """
 
+    async def done(self) -> None:
+        """Called once, when the update has been dealt with, whatever came of it; typing ends here."""
+
 
 class DeliveryError(Exception):
     """The platform did not take the reply. ``unknown`` is True when it may have arrived all the same."""

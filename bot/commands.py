@@ -1,0 +1,258 @@
+"""The commands, the same on every platform, one method each. What they show is built from stored rows."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from bot.message import Button, CommandSpec, Reply
+from config.locales import phrase
+from memory import Memory, PickError, attribute_label, wants_forgetting
+from memory.model import SELF, Account, Chat, Entry, Event, Message, ProfileLine
+from memory.ports import Clock
+
+NAMES: Final = ("start", "help", "whatdoyouknow", "remember", "forget", "undo", "why", "new")
+LANGUAGES: Final = ("en", "zh")
+LONGEST_NUMBER: Final = 3
+"""Digits of a number that a list may have; longer ones are words to be forgotten, a year or a phone number."""
+EXCERPT: Final = 80
+"""Characters of a memory that a list of candidates shows."""
+MOST_BUTTONS: Final = 20
+"""Numbers that get a button; a longer list is chosen from by typing (platforms take 25 to 100 buttons)."""
+
+_COMMAND: Final = re.compile(r"[/／](?P<name>[a-z][a-z0-9_]*)(?:@\w+)?(?:\s+(?P<words>.*))?", re.DOTALL | re.IGNORECASE)
+_OFFER: Final = re.compile(r"forget:(?P<id>\d{1,18}):(?P<choice>\w+)", re.ASCII)
+_UNDO: Final = re.compile(r"undo:(?P<id>\d{1,18})", re.ASCII)
+_YES: Final = frozenset({"yes", "y", "ok", "all", "是", "好", "确认", "確認", "全部"})
+_NO: Final = frozenset({"no", "n", "cancel", "否", "不", "取消"})
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A command as it was given: ``message`` is its (wordless) journal line, ``words`` what followed the name."""
+
+    owner: Account
+    chat: Chat
+    message: Message
+    name: str
+    words: str
+
+
+def specs() -> tuple[CommandSpec, ...]:
+    """The menu, for platforms that show one."""
+    return tuple(
+        CommandSpec(name, {language: phrase(f"command.{name}", language) for language in LANGUAGES}) for name in NAMES
+    )
+
+
+class Commands:
+    """Runs commands and button presses. Each returns the reply; a wrong one gets a plain word about the right one."""
+
+    def __init__(self, memory: Memory, clock: Clock) -> None:
+        self._memory = memory
+        self._clock = clock
+        self._run: dict[str, Callable[[Turn], Awaitable[Reply]]] = {
+            "start": self._start,
+            "help": self._help,
+            "whatdoyouknow": self._whatdoyouknow,
+            "remember": self._remember,
+            "forget": self._forget,
+            "undo": self._undo,
+            "why": self._why,
+            "new": self._new,
+        }
+
+    def read(self, text: str) -> tuple[str, str] | None:
+        """A message as (command, words), or None for ordinary talk. "Please forget my number" is /forget, too."""
+        if given := _COMMAND.fullmatch(text.strip()):
+            return given["name"].casefold(), (given["words"] or "").strip()
+        words = wants_forgetting(text)
+        return None if words is None else ("forget", words)
+
+    async def run(self, turn: Turn) -> Reply:
+        """Obey a command."""
+        run = self._run.get(turn.name)
+        if run is None:
+            return Reply(phrase("command.unknown", turn.owner.language, name=turn.name[:EXCERPT]))
+        return await run(turn)
+
+    async def press(self, owner: Account, button: str, *, now: datetime) -> Reply:
+        """Obey a button. One that is not the presser's own, is used up or too old changes nothing and says so."""
+        if (pressed := _OFFER.fullmatch(button)) and owner.owns(int(pressed["id"])):
+            return await self._chosen(owner, int(pressed["id"]), pressed["choice"], now=now)
+        if (pressed := _UNDO.fullmatch(button)) and owner.owns(int(pressed["id"])):
+            return await self._undone(owner, int(pressed["id"]), now=now)
+        return Reply(phrase("forget.stale", owner.language), private=True)
+
+    async def _start(self, turn: Turn) -> Reply:
+        return Reply(phrase("start", turn.owner.language))
+
+    async def _help(self, turn: Turn) -> Reply:
+        language = turn.owner.language
+        listed = [{"name": name, "does": phrase(f"command.{name}", language)} for name in NAMES]
+        return Reply(phrase("help", language, commands=listed))
+
+    async def _whatdoyouknow(self, turn: Turn) -> Reply:
+        entries = await self._memory.known(turn.owner, room=turn.chat, now=self._clock())
+        if not entries:
+            return Reply(phrase("known.nothing", turn.owner.language), private=True)
+        profile = [e for e in entries if isinstance(e, ProfileLine)]
+        events = sorted((e for e in entries if isinstance(e, Event)), key=lambda e: e.span.start)
+        facts = [e for e in entries if not isinstance(e, ProfileLine | Event)]
+        groups: list[dict[str, object]] = []
+        number = 0
+        grouped: tuple[tuple[str, Sequence[Entry]], ...] = (("about", profile), ("events", events), ("facts", facts))
+        for title, members in grouped:
+            if members:
+                listed = [_shown(entry, turn.owner, number + place) for place, entry in enumerate(members, 1)]
+                groups.append({"title": title, "entries": listed})
+                number += len(members)
+        text = phrase("known.list", turn.owner.language, groups=groups, count=number, private=turn.chat.private)
+        return Reply(text, private=True)
+
+    async def _remember(self, turn: Turn) -> Reply:
+        language = turn.owner.language
+        if not turn.words:
+            return Reply(phrase("remember.usage", language))
+        decision = await self._memory.remember(turn.owner, turn.chat, turn.message, turn.words)
+        if decision.entry is None:
+            return Reply(phrase("remember.refused", language, reason=decision.reason), private=True)
+        closed = await self._memory.entries(turn.owner, decision.closed)
+        return Reply(
+            phrase(
+                "remember.kept",
+                language,
+                text=decision.entry.text,
+                known=decision.action == "confirmed",
+                replaced=[entry.text for entry in closed.values()] if turn.chat.private else [],
+            ),
+            private=True,
+        )
+
+    async def _forget(self, turn: Turn) -> Reply:
+        now, language = self._clock(), turn.owner.language
+        words = unicodedata.normalize("NFKC", turn.words).strip()
+        offer = await self._memory.pending_forgetting(turn.owner, turn.chat, now=now)
+        choice = words.casefold()
+        if not words or (offer is None and (choice in _YES or choice in _NO)):
+            return Reply(phrase("forget.usage", language), private=True)
+        if offer is not None and (choice in _YES or choice in _NO or _numbers(words)):
+            return await self._chosen(turn.owner, offer, choice, now=now)
+        return await self._offer(turn, turn.words, now=now)
+
+    async def _offer(self, turn: Turn, words: str, *, now: datetime) -> Reply:
+        owner = turn.owner
+        plan = await self._memory.plan_forgetting(owner, turn.chat, words, now=now)
+        if plan is None:
+            text = phrase("forget.none", owner.language, words=_excerpt(words), private=turn.chat.private)
+            return Reply(text, private=True)
+        listed = [_shown(entry, owner, number) for number, entry in enumerate(plan.entries, 1)]
+        text = phrase(
+            "forget.offer",
+            owner.language,
+            entries=listed,
+            messages=sum(line.role == "user" for line in plan.lines),
+            replies=sum(line.role == "bot" for line in plan.lines),
+            private=turn.chat.private,
+        )
+        single = len(listed) == 1
+        labels = {
+            "all": phrase("forget.button_all", owner.language, single=single),
+            "no": phrase("forget.button_no", owner.language),
+        }
+        numbers = [] if single else [str(number) for number in range(1, min(len(listed), MOST_BUTTONS) + 1)]
+        choices = (*numbers, *labels)
+        buttons = [Button(f"forget:{plan.offer}:{choice}", labels.get(choice, choice)) for choice in choices]
+        return Reply(text, tuple(buttons), private=True)
+
+    async def _chosen(self, owner: Account, offer: int, choice: str, *, now: datetime) -> Reply:
+        if choice in _NO:
+            kept = await self._memory.keep(owner, offer, now=now)
+            return Reply(phrase("forget.kept" if kept else "forget.stale", owner.language), private=True)
+        picks = None if choice in _YES else _numbers(choice)
+        try:
+            deletion = await self._memory.forget(owner, offer, picks=picks, now=now)
+        except PickError as error:
+            return Reply(phrase("forget.no_such_number", owner.language, count=error.count), private=True)
+        if deletion is None:
+            return Reply(phrase("forget.stale", owner.language), private=True)
+        at = deletion.erase_at.astimezone(ZoneInfo(owner.zone))
+        text = phrase("forget.hidden", owner.language, at=f"{at:%H:%M}", **deletion.counts)
+        undo = Button(f"undo:{deletion.id}", phrase("forget.button_undo", owner.language))
+        return Reply(text, (undo,), private=True)
+
+    async def _undo(self, turn: Turn) -> Reply:
+        return await self._undone(turn.owner, None, now=self._clock())
+
+    async def _undone(self, owner: Account, deletion: int | None, *, now: datetime) -> Reply:
+        undone = await self._memory.undo(owner, deletion, now=now)
+        if undone is None:
+            return Reply(phrase("undo.nothing", owner.language), private=True)
+        return Reply(phrase("undo.done", owner.language, **undone.counts), private=True)
+
+    async def _why(self, turn: Turn) -> Reply:
+        owner = turn.owner
+        trace = await self._memory.why(owner, turn.chat)
+        recalled = [] if trace is None else trace.data["recalled"]
+        found = await self._memory.entries(owner, [unit["id"] for unit in recalled])
+        used = [
+            _reason(found[unit["id"]], owner, turn.chat) | {"band": unit["band"], "score": f"{unit['score']:.2f}"}
+            for unit in recalled
+            if unit["id"] in found
+        ]
+        if not used:
+            return Reply(phrase("why.nothing", owner.language), private=True)
+        gone = len(recalled) - len(used)
+        left_out = len(trace.data["left_out"]) if trace is not None else 0
+        return Reply(phrase("why.list", owner.language, used=used, gone=gone, left_out=left_out), private=True)
+
+    async def _new(self, turn: Turn) -> Reply:
+        await self._memory.new_session(turn.owner, turn.chat, now=self._clock())
+        return Reply(phrase("new", turn.owner.language))
+
+
+def _shown(entry: Entry, owner: Account, number: int) -> dict[str, object]:
+    """A memory as a list shows it: number, text, about whom, when it happens, since when it is known."""
+    zone = ZoneInfo(owner.zone)
+    label, text = "", entry.text
+    # A label says nothing about which thing is the favourite; the whole line does.
+    if isinstance(entry, ProfileLine) and ":" not in entry.attribute:
+        label, text = attribute_label(entry.attribute, owner.language), entry.value
+    return {
+        "number": number,
+        "label": label,
+        "text": text,
+        "subject": "" if entry.subject == SELF else entry.subject,
+        "when": entry.span.start.astimezone(zone).date().isoformat() if isinstance(entry, Event) else "",
+        "since": entry.provenance.said_at.astimezone(zone).date().isoformat(),
+        "inferred": entry.provenance.source == "summary",
+    }
+
+
+def _reason(unit: Entry | Message, owner: Account, chat: Chat) -> dict[str, object]:
+    """A recalled memory and the words it rests on; in a group without them, for they may come from elsewhere."""
+    zone = ZoneInfo(owner.zone)
+    if isinstance(unit, Message):
+        return {"text": _excerpt(unit.text), "date": unit.at.astimezone(zone).date().isoformat(), "quote": ""}
+    citation = unit.provenance.citations[-1]
+    return {
+        "text": _excerpt(unit.text),
+        "date": citation.at.astimezone(zone).date().isoformat(),
+        "quote": _excerpt(citation.quote) if chat.private else "",
+    }
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"
+
+
+def _numbers(words: str) -> Sequence[int]:
+    """Numbers such as "1 3" or "1,3"; nothing when there is anything else, or a number no list would have."""
+    parts = words.replace(",", " ").replace("，", " ").replace("、", " ").split()
+    return [int(part) for part in parts] if all(p.isdecimal() and len(p) <= LONGEST_NUMBER for p in parts) else []

@@ -1,0 +1,79 @@
+"""Wakes the housekeeping. The only file that knows APScheduler; it knows no job."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC
+from typing import Final
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.interval import IntervalTrigger
+
+log = logging.getLogger(__name__)
+
+_TICK: Final = "housekeeping"
+
+Tick = Callable[[], Awaitable[None]]
+
+
+class Scheduler:
+    """Calls ``tick`` at once, then every ``seconds``, and earlier when woken; never twice at a time.
+
+    What is due, and whether a run was missed while the program was down, is the tick's own business:
+    it is written in the database, not here.
+    """
+
+    def __init__(self, tick: Tick, seconds: float) -> None:
+        self._tick = tick
+        self._lock = asyncio.Lock()
+        self._woken: set[asyncio.Task[None]] = set()
+        self._scheduler = AsyncIOScheduler(timezone=UTC)
+        self._scheduler.add_job(
+            self.run,
+            IntervalTrigger(seconds=seconds, timezone=UTC),
+            id=_TICK,
+            max_instances=1,
+            coalesce=True,
+            misfire_grace_time=None,
+        )
+
+    def start(self) -> None:
+        """Begin, inside a running event loop."""
+        self._scheduler.start()
+        self.wake()
+
+    def wake(self) -> None:
+        """Run soon instead of at the next interval; while a run waits, waking again adds none.
+
+        Before :meth:`start` and after :meth:`stop` it does nothing.
+        """
+        if self._scheduler.running and not self._woken:
+            task = asyncio.get_running_loop().create_task(self.run(), name=_TICK)
+            self._woken.add(task)
+            task.add_done_callback(self._woken.discard)
+
+    async def run(self) -> None:
+        """Run the tick now, or wait for the one that runs; a failure is logged and stops nothing."""
+        async with self._lock:
+            try:
+                await self._tick()
+            except Exception:
+                log.exception("housekeeping failed; it goes on at the next interval")
+
+    async def stop(self, grace_seconds: float = 10.0) -> None:
+        """Start nothing more and let a running tick end, for at most ``grace_seconds``."""
+        if self._scheduler.running:
+            self._scheduler.pause()
+        try:
+            await asyncio.wait_for(self._lock.acquire(), grace_seconds)
+            self._lock.release()
+        except TimeoutError:
+            log.warning(
+                "housekeeping did not end in %g s; what it left undone is done at the next start", grace_seconds
+            )
+        for task in self._woken:
+            task.cancel()
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=False)

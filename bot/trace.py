@@ -1,0 +1,76 @@
+"""How one reply came to be: what was recalled and why, what was left out, what the window dropped, costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.window import Window
+from memory.model import Decision, Recollection
+
+Request = list[dict[str, str]]
+
+
+@dataclass(slots=True)
+class TurnTrace:
+    """Filled while a turn is answered. :meth:`stored` holds ids and scores only; the words stay in the stores."""
+
+    question: int
+    learned: list[Decision] = field(default_factory=list)
+    found: Recollection = field(default_factory=Recollection)
+    window: Window = field(default_factory=Window)
+    request: Request = field(default_factory=list)
+    finish: str = "none"
+    tokens: dict[str, int | None] = field(default_factory=dict)
+    milliseconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> list[str]:
+        """What the rules stored or confirmed, as the rows have it."""
+        stored = ("added", "confirmed", "superseded")
+        return [d.entry.text for d in self.learned if d.entry is not None and d.action in stored]
+
+    @property
+    def ended(self) -> list[str]:
+        """What the person said does not hold any more."""
+        return [d.entry.text for d in self.learned if d.entry is not None and d.action == "retired"]
+
+    def stored(self) -> dict[str, Any]:
+        """The trace as it is kept: no text of anybody, so that forgetting never has to search it."""
+        return {
+            "question": self.question,
+            "learned": [
+                {"action": d.action, "reason": d.reason, "id": d.entry.id if d.entry else None} for d in self.learned
+            ],
+            "level": self.found.level,
+            "notes": list(self.found.notes),
+            "recalled": [
+                {
+                    "id": unit.id,
+                    "kind": unit.kind,
+                    "band": unit.band,
+                    "score": round(unit.score, 4),
+                    "scores": {name: round(value, 4) for name, value in unit.scores.items()},
+                }
+                for unit in self.found.units
+            ],
+            "left_out": [list(pair) for pair in self.found.left_out],
+            "window": {
+                "lines": len(self.window.lines),
+                "dropped": self.window.dropped,
+                "tokens": self.window.tokens,
+            },
+            "finish": self.finish,
+            "tokens": self.tokens,
+            "ms": {name: round(value, 2) for name, value in self.milliseconds.items()},
+        }
+
+    def shown(self) -> dict[str, Any]:
+        """The trace with its words and the request that went to the model, for debugging and replay; never stored."""
+        texts = {unit.id: unit.text for unit in self.found.units}
+        stored = self.stored()
+        for unit in stored["recalled"]:
+            unit["text"] = texts[unit["id"]]
+        for kept, decision in zip(stored["learned"], self.learned, strict=True):
+            kept["text"] = decision.entry.text if decision.entry else None
+        return stored | {"request": self.request}
