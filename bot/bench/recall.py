@@ -1,0 +1,178 @@
+"""``bench recall``: what share of the evidence recall finds, beside a BM25 control, on folders of questions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from rich.console import Console
+from rich.table import Table
+
+from bot.bench import bm25, evalset, metrics
+from bot.bench.evalset import BOT_SPEAKER, Asked, Conversation, EvalSet
+from bot.bench.metrics import Shown, estimated_tokens
+from bot.embedders import choose_embedder
+from config.settings import EmbedderSettings, SessionSettings, Settings
+from memory import Line, Memory, RecallOptions, block
+from memory.model import Account, Chat, Recollection
+from memory.ports import Embedder, EmbedderUnavailable
+
+UNBOUNDED: Final = RecallOptions(max_tokens=None, threshold=False)
+"""R@k counts ranks and T@b spends its own budget: no threshold, no cut."""
+PLATFORM: Final = "bench"
+PIPED_WIDTH: Final = 120
+"""Columns of a table that goes to a file; on a terminal it is as wide as that."""
+_WEEK_MINUTES: Final = 7 * 24 * 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A conversation in memory: whose it is, where, and the ids of its messages by row id."""
+
+    owner: Account
+    room: Chat
+    ids: Mapping[int, str]
+    end: datetime
+
+
+async def run_recall(data: Path, *, embedder: Embedder | None) -> dict[str, Any]:
+    """Measure every set of a folder through the public face of memory, in a file of its own.
+
+    Returns ``{"sets": {name: {"n", "recollect", "bm25", "categories"}}}``, per cent. Raises
+    bot.bench.evalset.DataError.
+    """
+    sets = evalset.load(data)
+    settings = Settings(_env_file=None, session=SessionSettings(idle_minutes=_WEEK_MINUTES))
+    with tempfile.TemporaryDirectory() as folder:
+        memory = await Memory.open(
+            Path(folder) / "bench.db", settings, clock=lambda: datetime.now(UTC), count=len, embedder=embedder
+        )
+        try:
+            measured = {each.name: await _measure(memory, each) for each in sets}
+        finally:
+            await memory.close()
+    return {"control": bm25.NAME, "sets": measured}
+
+
+async def _measure(memory: Memory, each: EvalSet) -> dict[str, Any]:
+    ours: dict[str, list[dict[str, float]]] = defaultdict(list)
+    control: dict[str, list[dict[str, float]]] = defaultdict(list)
+    for conversation in each.conversations:
+        filled = await fill(memory, conversation, key=f"{each.name}/{conversation.id}")
+        baseline = _Control(conversation)
+        for question in (q for q in each.questions if q.conversation == conversation.id):
+            found = await memory.recall(
+                filled.owner, question.text, room=filled.room, now=question.at or filled.end, options=UNBOUNDED
+            )
+            ours[question.category].append(_scored(found, filled, question, conversation.language))
+            control[question.category].append(baseline.scored(question))
+    return {
+        "n": len(each.questions),
+        "recollect": metrics.mean(_pooled(ours)),
+        "bm25": metrics.mean(_pooled(control)),
+        "categories": {
+            name: {"n": len(ours[name]), "recollect": metrics.mean(ours[name]), "bm25": metrics.mean(control[name])}
+            for name in sorted(ours)
+        },
+    }
+
+
+async def fill(memory: Memory, conversation: Conversation, *, key: str) -> Filled:
+    """Note every line of a conversation to the journal of one account's private chat, and embed them."""
+    lines = [line for session in conversation.sessions for line in session]
+    speakers = {line.speaker for line in lines} - {BOT_SPEAKER}
+    owner = await memory.account(
+        PLATFORM,
+        key,
+        name=speakers.pop() if len(speakers) == 1 else "",
+        language="zh" if conversation.language.startswith("zh") else "en",
+    )
+    room = await memory.chat(owner, f"dm:{key}")
+    ids: dict[int, str] = {}
+    for session in conversation.sessions:
+        for line in session:
+            role: Literal["bot", "user"] = "bot" if line.speaker == BOT_SPEAKER else "user"
+            heard = await memory.note(owner, room, Line(role, line.speaker, line.at, line.text))
+            ids[heard.message.id] = line.id
+        await memory.new_session(owner, room, now=session[-1].at)
+    await memory.embed(owner)
+    return Filled(owner, room, ids, max(line.at for line in lines) + timedelta(minutes=1))
+
+
+def _scored(found: Recollection, filled: Filled, question: Asked, language: str) -> dict[str, float]:
+    """The metrics of one answer; the tokens are those of the whole block as the model would get it."""
+    rows = block(found, filled.owner).splitlines()
+    spent = [estimated_tokens(row, language) for row in rows]
+    lines = spent[len(rows) - 1 - len(found.units) : -1]
+    shown = [
+        Shown(tuple(filled.ids[id_] for id_ in unit.cites), tokens)
+        for unit, tokens in zip(found.units, lines, strict=True)
+    ]
+    return metrics.score(shown, question.groups, heading=sum(spent) - sum(lines))
+
+
+class _Control:
+    """BM25 over the messages of one conversation, each shown as "speaker: text"."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        lines = [line for session in conversation.sessions for line in session]
+        texts = [f"{line.speaker}: {line.text}" for line in lines]
+        self._ranker = bm25.BM25(texts)
+        self._shown = [
+            Shown((line.id,), estimated_tokens(text, conversation.language))
+            for line, text in zip(lines, texts, strict=True)
+        ]
+
+    def scored(self, question: Asked) -> dict[str, float]:
+        """The metrics of the control for one question."""
+        return metrics.score([self._shown[place] for place in self._ranker.order(question.text)], question.groups)
+
+
+def _pooled(rows: Mapping[str, Sequence[dict[str, float]]]) -> list[dict[str, float]]:
+    return [row for of_category in rows.values() for row in of_category]
+
+
+def tables(result: Mapping[str, Any]) -> Iterator[Table]:
+    """One table a set: ours and the control, whole and by category."""
+    for name, measured in result["sets"].items():
+        table = Table("", "n", *metrics.COLUMNS, title=name)
+        parts = {"all": measured, **measured["categories"]}
+        for part, row in parts.items():
+            for system in ("recollect", "bm25"):
+                table.add_row(f"{part}, {system}", str(row["n"]), *(f"{row[system][c]:.1f}" for c in metrics.COLUMNS))
+        yield table
+
+
+def main(data: Path, *, as_json: bool, embedder: Literal["auto", "endpoint", "local", "none"]) -> int:
+    """Measure and print; the exit code. ``embedder`` chooses where vectors come from."""
+    chosen = Settings().model_copy(update={"embedder": EmbedderSettings(kind=embedder)})
+    try:
+        result = asyncio.run(_with_embedder(data, chosen))
+    except (evalset.DataError, EmbedderUnavailable, ValueError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    if as_json:
+        sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
+        return 0
+    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    for table in tables(result):
+        console.print(table)
+    console.print(f"control: {result['control']}")
+    return 0
+
+
+async def _with_embedder(data: Path, settings: Settings) -> dict[str, Any]:
+    embedder = choose_embedder(settings)
+    async with contextlib.AsyncExitStack() as stack:
+        if embedder is not None:
+            stack.push_async_callback(embedder.aclose)
+        return await run_recall(data, embedder=embedder)

@@ -1,0 +1,149 @@
+"""The benchmarks measure what they say, on sets small enough to reckon by hand."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.bench import recall, speed
+from bot.bench.bm25 import BM25, tokens
+from bot.bench.evalset import DataError, load, moment
+from bot.bench.metrics import Shown, estimated_tokens, mean, score
+
+DAY = datetime(2024, 3, 5, 12, tzinfo=UTC)
+
+
+def written(folder: Path, conversations: list[dict[str, Any]], questions: list[dict[str, Any]]) -> Path:
+    folder.mkdir(parents=True)
+    for name, rows in (("conversations", conversations), ("questions", questions)):
+        lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def talk(id_: str, *lines: tuple[str, str], language: str = "en") -> dict[str, Any]:
+    messages = [{"id": f"{id_}:{n}", "speaker": speaker, "text": text} for n, (speaker, text) in enumerate(lines)]
+    session = {"session_id": "s", "date_time": "2024-03-05", "messages": messages}
+    return {"conversation_id": id_, "language": language, "sessions": [session]}
+
+
+def question(id_: str, text: str, *evidence: str, **more: object) -> dict[str, Any]:
+    asked = {"question_id": "q", "conversation_id": id_, "category": "plain", "question": text, "answer": None}
+    return {**asked, "evidence_ids": list(evidence), **more}
+
+
+@pytest.fixture
+def small_set(tmp_path: Path) -> Path:
+    conversations = [
+        talk("a", ("Ann", "The marmalade is in the larder"), ("assistant", "Good to know"), ("Ann", "The cat sleeps")),
+        talk("b", ("user", "我对花粉过敏"), ("user", "猫在睡觉"), ("user", "我对花粉过敏"), language="zh"),
+    ]
+    questions = [
+        question("a", "Where is the marmalade?", "a:0", category="food", question_date="2024-04"),
+        question("b", "我对什么过敏", "b:2", evidence_groups=[["b:2"], ["b:1"]]),
+        question("a", "Who won the war?"),
+    ]
+    return written(tmp_path / "sets" / "mine", conversations, questions)
+
+
+async def test_recall_is_measured_through_the_public_face_beside_bm25(small_set: Path) -> None:
+    result = await recall.run_recall(small_set.parent, embedder=None)
+    assert json.loads(json.dumps(result)) == result
+    measured = result["sets"]["mine"]
+    assert measured["n"] == 2, "a question without evidence is left out"
+    assert measured["recollect"]["R@1"] == 75.0, "an equal line carries the ids of its copies"
+    assert measured["recollect"]["R@10"] == measured["bm25"]["R@10"] == 100.0
+    assert measured["categories"]["food"]["recollect"]["R@1"] == 100.0
+    assert "k1 1.2, b 0.4" in result["control"]
+
+
+async def test_one_set_is_measured_by_its_own_folder_and_printed(small_set: Path) -> None:
+    result = await recall.run_recall(small_set, embedder=None)
+    (table,) = recall.tables(result)
+    assert table.title == "mine"
+    assert table.row_count == 6
+
+
+def test_the_command_prints_json_and_tells_what_is_no_set(
+    small_set: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert recall.main(small_set, as_json=True, embedder="none") == 0
+    assert set(json.loads(capsys.readouterr().out)["sets"]) == {"mine"}
+    assert recall.main(small_set, as_json=False, embedder="none") == 0
+    assert "recollect" in capsys.readouterr().out
+    assert recall.main(tmp_path, as_json=True, embedder="none") == 2
+    assert "conversations.jsonl" in capsys.readouterr().err
+
+
+def test_a_folder_in_another_layout_is_refused_by_name(tmp_path: Path) -> None:
+    folder = written(tmp_path / "odd", [{"id": 1}], [])
+    with pytest.raises(DataError, match="odd"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2024-03-05", DAY),
+        ("2023-10-22T09:55", datetime(2023, 10, 22, 9, 55, tzinfo=UTC)),
+        ("2024年04月01日 周一 08:11", datetime(2024, 4, 1, 8, 11, tzinfo=UTC)),
+        ("March-15-2024", datetime(2024, 3, 15, 12, tzinfo=UTC)),
+        ("2025-12", datetime(2025, 12, 31, 23, 59, tzinfo=UTC)),
+        ("08:20", DAY.replace(hour=8, minute=20)),
+        (None, DAY),
+    ],
+)
+def test_every_way_a_set_states_a_time_is_read(text: str | None, expected: datetime) -> None:
+    assert moment(text, otherwise=DAY, on=DAY) == expected
+
+
+def test_words_that_are_no_time_are_refused() -> None:
+    with pytest.raises(ValueError, match="no time"):
+        moment("soon", otherwise=DAY)
+
+
+def test_metrics_are_those_of_the_definition() -> None:
+    shown = [Shown(("x",), 400), Shown(("b", "c"), 100), Shown(("a",), 600)]
+    row = score(shown, [["a"], ["b", "z"], ["missing"]])
+    assert row["R@1"] == 0
+    assert row["R@5"] == pytest.approx(2 / 3)
+    assert row["hit@10"] == 1
+    assert row["MRR"] == 0.5
+    assert row["T@500"] == pytest.approx(1 / 3)
+    assert row["T@1000"] == pytest.approx(1 / 3), "the first unit that does not fit ends the list"
+    assert score(shown, [["b"]], heading=1)["T@500"] == 0, "what stands before the list is counted"
+    assert mean([row, score([], [["a"]])])["MRR"] == 25.0
+
+
+def test_tokens_are_estimated_by_language() -> None:
+    assert estimated_tokens("four words are here", "en") == pytest.approx(5.2)
+    assert estimated_tokens("四个汉字", "zh") == pytest.approx(2.8)
+
+
+def test_the_control_ranks_by_bm25_and_keeps_the_order_of_equals() -> None:
+    assert tokens("The cats 过敏 sat") == ["cat", "过", "敏", "过敏", "sat"]
+    assert BM25(["tea", "cup of tea and tea", "jam", "milk"]).order("tea tea")[0] == 1
+    assert BM25(["x", "y", "z"]).order("nothing") == [0, 1, 2]
+
+
+async def test_speed_gives_every_figure_it_promises() -> None:
+    result = await speed.run_speed(sizes=(40,), cold_sizes=(20,), people=(1, 3), at_once=3)
+    assert set(result["hot"]["40"]) >= {"scan_ms", "recall_ms", "x_loop", "ratio_numpy", "recall_at_10"}
+    assert result["hot"]["40"]["recall_at_10"] == 1.0
+    assert set(result["cold"]["20"]) >= {"load_ms", "recall_ms"}
+    assert set(result["bytes_per_fact"]) == {"ram", "disk"}
+    assert set(result["growth"]) == {"1", "3"}
+    assert result["turn_overhead_ms"] > 0
+    assert result["loop_lag_p99_ms"] >= 0
+    assert len(list(speed.tables(result))) == 3
+    json.dumps(result)
+
+
+def test_given_vectors_are_the_same_for_the_same_text() -> None:
+    assert (speed.drawn("a") == speed.drawn("a")).all()
+    assert float(speed.drawn("a") @ speed.drawn("b")) < 0.2
