@@ -1,0 +1,218 @@
+"""The composition root: settings in, a running bot out. Only the entry points import it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import locale
+import logging
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import tzlocal
+
+from bot import adapters, discovery, heartbeat
+from bot.adapters.console import ConsoleAdapter
+from bot.agent import Agent, Watcher
+from bot.commands import specs
+from bot.conversation import Conversation
+from bot.embedders import EndpointEmbedder, LocalEmbedder, choose_embedder
+from bot.llm import LLM
+from bot.message import Adapter, AdapterError, ChatRef, DeliveryError, Reply
+from bot.scheduler import Scheduler
+from bot.tokens import token_counter
+from bot.trace import TurnTrace
+from config.locales import phrase
+from config.settings import Settings, SettingsError
+from memory import DATABASE_NAME, Memory
+from memory.ports import Clock, EmbedderUnavailable
+
+log = logging.getLogger(__name__)
+
+RESTART_SECONDS: Final = (5.0, 30.0, 120.0)
+"""Pauses before a platform that broke down is started again; the last one stays."""
+
+
+def utc_now() -> datetime:
+    """The clock of the product; every other clock is a test's or a replay's."""
+    return datetime.now(UTC)
+
+
+class App:
+    """A bot put together: the agent behind its conversation, housekeeping, and the platforms it serves."""
+
+    def __init__(self, settings: Settings, memory: Memory, agent: Agent, clock: Clock) -> None:
+        self.settings = settings
+        self.memory = memory
+        self.agent = agent
+        self.clock = clock
+        self.scheduler = Scheduler(self.tick, settings.jobs.every_seconds)
+        self.conversation = Conversation(agent.answer, clock, behind=self.scheduler.wake)
+        self.adapters: dict[str, Adapter] = {}
+
+    async def tick(self) -> None:
+        """One round of housekeeping, and the receipts it owes."""
+        await self.memory.run_due(now=self.clock())
+        await self.deliver_notices()
+
+    async def deliver_notices(self) -> None:
+        """Send what is owed to people on the platforms at hand; what cannot be sent now stays owed."""
+        for owed in await self.memory.notices():
+            adapter = self.adapters.get(owed.owner.platform)
+            if adapter is None:
+                continue
+            chat = ChatRef(owed.owner.platform, owed.key, private=owed.private, thread=owed.thread)
+            text = phrase(owed.notice.phrase, owed.owner.language, **owed.notice.data)
+            try:
+                await adapter.notify(chat, Reply(text, private=True))
+            except DeliveryError as error:
+                log.warning("a notice waits: chat %s did not take it (%s)", owed.key, error)
+                continue
+            await self.memory.notified(owed.owner, owed.notice, now=self.clock())
+
+    async def serve(self, adapter: Adapter) -> None:
+        """Keep one platform running: what breaks down is started again, what is set up wrong is given up.
+
+        Raises AdapterError, which names the fix.
+        """
+        pauses = iter(RESTART_SECONDS)
+        pause = next(pauses)
+        self.adapters[adapter.name] = adapter
+        while True:
+            try:
+                await adapter.run(self.conversation.submit, specs())
+            except AdapterError:
+                raise
+            except Exception:
+                # The border of one platform: the others go on.
+                log.exception("%s broke down; it is started again in %g s", adapter.name, pause)
+                await asyncio.sleep(pause)
+                pause = next(pauses, pause)
+            else:
+                return
+
+
+@contextlib.asynccontextmanager
+async def built(settings: Settings, *, clock: Clock = utc_now, watch: Watcher | None = None) -> AsyncIterator[App]:
+    """Put the bot together from ``settings``; on leaving, writes are finished and connections closed.
+
+    Raises SettingsError when settings do not go together, DatabaseError when the file cannot be used.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        model = chat_model(settings)
+        if model is not None:
+            stack.push_async_callback(model.aclose)
+        embedder = _embedder(settings)
+        if embedder is not None:
+            stack.push_async_callback(embedder.aclose)
+        count = token_counter(settings.openai_model)
+        memory = await Memory.open(
+            settings.data_dir / DATABASE_NAME, settings, clock=clock, count=count, embedder=embedder, completer=model
+        )
+        stack.push_async_callback(memory.close)
+        zone = settings.zone or tzlocal.get_localzone_name() or "UTC"
+        agent = Agent(memory, settings, clock=clock, count=count, model=model, zone=zone, watch=watch)
+        yield App(settings, memory, agent, clock)
+
+
+def chat_model(settings: Settings) -> LLM | None:
+    """The chat model of the settings, None when no endpoint is set. Raises SettingsError for half a setting."""
+    if settings.endpoint is None:
+        return None
+    if settings.openai_model is None:
+        raise SettingsError("OPENAI_MODEL is missing: name the model of your endpoint, or run `python -m bot init`.")
+    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else None
+    try:
+        return LLM(settings.endpoint, key, settings.openai_model, settings.model)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+
+
+def _embedder(settings: Settings) -> EndpointEmbedder | LocalEmbedder | None:
+    try:
+        return choose_embedder(settings)
+    except (ValueError, EmbedderUnavailable) as error:
+        raise SettingsError(str(error)) from error
+
+
+async def chat(settings: Settings, *, user: str, debug: bool) -> int:
+    """Talk in this terminal until the input ends; returns the exit code."""
+    settings = await _with_local_model(settings)
+    async with built(settings, watch=_print_trace if debug else None) as app:
+        console = ConsoleAdapter(user, now=app.clock, language=locale.getlocale()[0])
+        app.adapters[console.name] = console
+        app.scheduler.start()
+        try:
+            await console.run(app.conversation.submit, specs())
+        finally:
+            await app.conversation.stop()
+            # What was just said has to be found by its meaning at the next start: its vectors are made now.
+            await app.scheduler.run()
+            await app.scheduler.stop()
+    return 0
+
+
+async def run(settings: Settings) -> int:
+    """Serve every platform that has a token until SIGTERM or SIGINT; returns the exit code."""
+    chosen = adapters.configured(settings, utc_now)
+    if not chosen:
+        raise AdapterError("No token is set. `python -m bot init` asks for TELEGRAM_BOT_TOKEN and DISCORD_BOT_TOKEN.")
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    async with built(settings) as app:
+        app.scheduler.start()
+        pulse = asyncio.create_task(heartbeat.beat(settings.data_dir))
+        serving = {asyncio.create_task(app.serve(adapter), name=adapter.name) for adapter in chosen}
+        failures = await _until(stopping, serving)
+        await app.conversation.stop()
+        await _cancel({pulse, *serving})
+        await app.scheduler.stop()
+    return 1 if failures == len(chosen) else 0
+
+
+async def _until(stopping: asyncio.Event, serving: set[asyncio.Task[None]]) -> int:
+    """Wait for the stop or for the last platform to give up; returns how many gave up."""
+    stop = asyncio.create_task(stopping.wait())
+    running: set[asyncio.Task[None]] = set(serving)
+    failures = 0
+    while running and not stop.done():
+        done, _ = await asyncio.wait({stop, *running}, return_when=asyncio.FIRST_COMPLETED)
+        for task in done & running:
+            running.discard(task)
+            failures += 1
+            if error := task.exception():
+                log.error("%s is given up: %s", task.get_name(), error)
+    await _cancel({stop})
+    return failures
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    cancelled = list(tasks)
+    for task in cancelled:
+        task.cancel()
+    await asyncio.gather(*cancelled, return_exceptions=True)
+
+
+async def _with_local_model(settings: Settings) -> Settings:
+    """Offer a model server of this machine when none is set: asked on a terminal, only told when piped."""
+    if settings.endpoint is not None:
+        return settings
+    for found in await discovery.find():
+        for model in found.models:
+            told = f"{found.name} on this machine serves {model}"
+            if not sys.stdin.isatty():
+                sys.stderr.write(f"{told}: set OPENAI_BASE_URL={found.base_url} and OPENAI_MODEL={model} to use it.\n")
+                break
+            answer = await asyncio.to_thread(input, f"{told}. Use it? [Y/n] ")
+            if answer.strip().lower() in ("", "y", "yes", "是", "好"):
+                return settings.model_copy(update={"openai_base_url": found.base_url, "openai_model": model})
+    return settings
+
+
+def _print_trace(trace: TurnTrace) -> None:
+    sys.stderr.write(json.dumps(trace.shown(), ensure_ascii=False, indent=1) + "\n")

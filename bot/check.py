@@ -1,0 +1,200 @@
+"""``check``: whether everything is ready, a line each, and what to do where it is not."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Final, Literal, Protocol
+
+import httpx2
+from pydantic import SecretStr
+
+from bot.llm import LLM, LLMError
+from bot.message import AdapterError
+from bot.platforms import Platform, whose
+from config.settings import ENV_FILE, Settings, SettingsError, load
+from memory import DATABASE_NAME, DatabaseError, inspect
+from memory.ports import Clock, Embedder, EmbedderUnavailable
+
+SKEW: Final = timedelta(minutes=1)
+"""A clock further off than this puts wrong dates into memories."""
+PATIENCE: Final = 10.0
+"""Longest wait for the date of the endpoint, seconds."""
+
+
+class ClosableEmbedder(Embedder, Protocol):
+    """An embedder that holds connections."""
+
+    async def aclose(self) -> None:
+        """Close them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: "ok" works, "warn" works less well, "fail" does not work; ``fix`` says what to do."""
+
+    level: Literal["ok", "warn", "fail"]
+    what: str
+    fix: str = ""
+
+    @property
+    def line(self) -> str:
+        """The finding as printed."""
+        return f"{self.level:4}  {self.what}" + (f" — {self.fix}" if self.fix else "")
+
+
+async def examine(
+    folder: Path,
+    *,
+    clock: Clock,
+    embedder: Callable[[Settings], ClosableEmbedder | None],
+    data_dir: Path | None = None,
+) -> list[Finding]:
+    """Look at everything the settings of ``folder`` name; ``embedder`` builds what they ask for."""
+    try:
+        settings = load(cwd=folder, overrides={"data_dir": data_dir} if data_dir else None)
+    except SettingsError as error:
+        return [Finding("fail", "settings", line) for line in str(error).splitlines()]
+    return [
+        *look_at_files(folder, settings),
+        await asyncio.to_thread(look_at_database, settings.data_dir / DATABASE_NAME),
+        *await look_at_model(settings, clock=clock),
+        await look_at_embedder(lambda: embedder(settings)),
+        *await look_at_platforms(settings),
+    ]
+
+
+def look_at_files(folder: Path, settings: Settings) -> list[Finding]:
+    """Whether the settings are read, and by their owner alone."""
+    findings = [Finding("ok", f"settings: data in {settings.data_dir.absolute()}")]
+    env = folder / ENV_FILE
+    if env.exists() and stat.S_IMODE(env.stat().st_mode) & (stat.S_IRWXG | stat.S_IRWXO):
+        findings.append(Finding("warn", f"{env} can be read by others on this machine", f"chmod 600 {env}"))
+    return findings
+
+
+def look_at_database(file: Path) -> Finding:
+    """Whether the database is whole, of a version we know, and writable. Changes nothing."""
+    nearest = next(path for path in (file, *file.absolute().parents) if path.exists())
+    if nearest != file and not nearest.is_dir():
+        return Finding("fail", f"database: {nearest} is no folder", "set data_dir to a folder")
+    if not os.access(nearest, os.W_OK):
+        return Finding("fail", f"database: {nearest} cannot be written", "give it to the user the bot runs as")
+    try:
+        version = inspect(file)
+    except DatabaseError as error:
+        return Finding("fail", "database", str(error))
+    return Finding("ok", f"database: {file}, {f'version {version}' if version else 'made at the first message'}")
+
+
+async def look_at_model(settings: Settings, *, clock: Clock) -> list[Finding]:
+    """Whether the endpoint answers, knows the model, can write JSON, and agrees about the time."""
+    if settings.endpoint is None:
+        fix = "run `python -m bot init`, or set OPENAI_BASE_URL and OPENAI_MODEL"
+        return [Finding("warn", "model: none, replies come from memory alone", fix)]
+    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else None
+    try:
+        async with LLM(settings.endpoint, key, settings.openai_model or "", settings.model) as llm:
+            listed = await look_at_list(llm, settings.openai_model)
+            answers = await look_at_json(llm) if settings.openai_model else []
+            return [*listed, *answers, await look_at_clock(llm.base_url, clock=clock)]
+    except ValueError as error:
+        return [Finding("fail", "endpoint", str(error))]
+
+
+async def look_at_list(llm: LLM, model: str | None) -> list[Finding]:
+    """Whether the endpoint lists the model that is asked for; not every endpoint lists all it serves."""
+    try:
+        names = await llm.models()
+    except LLMError as error:
+        if error.kind != "not_found":
+            return [Finding("fail", f"endpoint: {llm.base_url}", str(error))]
+        names = []
+    findings = [Finding("ok", f"endpoint: {llm.base_url}")]
+    some = ", ".join(difflib.get_close_matches(model or "", names, n=3, cutoff=0.3) or names[:3])
+    if model is None:
+        hint = f"set OPENAI_MODEL, for example to {some}" if some else "set OPENAI_MODEL"
+        findings.append(Finding("fail", "model: none named", hint))
+    elif names and model not in names:
+        findings.append(Finding("warn", f"model: {model} is not in the endpoint's list", f"it has {some}"))
+    return findings
+
+
+async def look_at_json(llm: LLM) -> list[Finding]:
+    """Whether the model answers, and in JSON when asked to (sessions are distilled that way)."""
+    try:
+        able = await llm.probe_json()
+    except LLMError as error:
+        return [Finding("fail", f"model: {llm.model}", str(error))]
+    if able:
+        return [Finding("ok", f"model: {llm.model} answers, in JSON when asked to")]
+    return [
+        Finding("warn", f"model: {llm.model} answers, but not in JSON", "less is kept of each session; try another")
+    ]
+
+
+async def look_at_clock(address: str, *, clock: Clock) -> Finding:
+    """Whether our time is the endpoint's, by the Date header of whatever it answers."""
+    try:
+        async with httpx2.AsyncClient(timeout=PATIENCE) as client:
+            before = clock()
+            header = (await client.get(f"{address}/models")).headers["Date"]
+        theirs = parsedate_to_datetime(header).replace(tzinfo=UTC)
+    except (httpx2.HTTPError, KeyError, ValueError):
+        return Finding("ok", f"clock: {_moment(clock())}, with nothing to compare it to")
+    skew = abs(theirs - before)
+    if skew <= SKEW:
+        return Finding("ok", f"clock: {_moment(before)}")
+    return Finding(
+        "warn", f"clock: {_moment(before)} here, {_moment(theirs)} at the endpoint", "set this machine's time"
+    )
+
+
+def _moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+async def look_at_embedder(make: Callable[[], ClosableEmbedder | None]) -> Finding:
+    """Whether an embedder can be made, whether vectors come, and how wide they are."""
+    try:
+        embedder = make()
+    except (ValueError, EmbedderUnavailable) as error:
+        return Finding("fail", "embeddings", str(error))
+    if embedder is None:
+        fix = 'set OPENAI_EMBEDDING_MODEL, or [embedder] kind = "auto" on a machine the bundled model runs on'
+        return Finding("warn", "embeddings: none, recall goes by words alone", fix)
+    try:
+        (vector,) = await embedder.embed(["hello"])
+    except EmbedderUnavailable as error:
+        return Finding("fail", f"embeddings: {embedder.model}", str(error))
+    finally:
+        await embedder.aclose()
+    if vector is None:
+        return Finding("fail", f"embeddings: {embedder.model} gives no usable vector", "choose another model")
+    return Finding("ok", f"embeddings: {embedder.model}, {len(vector)} numbers a text")
+
+
+async def look_at_platforms(settings: Settings) -> list[Finding]:
+    """Whether each platform knows its token."""
+    tokens: dict[Platform, SecretStr | None] = {
+        "telegram": settings.telegram_bot_token,
+        "discord": settings.discord_bot_token,
+    }
+    fix = "set TELEGRAM_BOT_TOKEN or DISCORD_BOT_TOKEN; `chat` works without"
+    findings = [await look_at_token(name, token, settings) for name, token in tokens.items() if token]
+    return findings or [Finding("warn", "platforms: no token", fix)]
+
+
+async def look_at_token(platform: Platform, token: SecretStr, settings: Settings) -> Finding:
+    """Whether a platform knows a token, and as whom."""
+    try:
+        return Finding("ok", f"{platform}: {await whose(platform, token.get_secret_value(), settings)}")
+    except AdapterError as error:
+        return Finding("fail", platform, str(error))

@@ -1,0 +1,174 @@
+"""The command line: plain words, one line for each trouble, and exit codes that scripts can trust.
+
+0: done. 1: it did not work; the last line says what to do. 2: wrong usage or wrong settings.
+130: interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NoReturn
+
+import typer
+
+from bot import __version__, logs, replay, setup
+from bot import app as composition
+from bot import check as checks
+from bot.bench import recall as bench_recall
+from bot.bench import speed as bench_speed
+from bot.embedders import choose_embedder
+from bot.message import AdapterError
+from config.settings import Settings, SettingsError, load
+from memory import DatabaseError
+
+FAILED: Final = 1
+MISUSED: Final = 2
+INTERRUPTED: Final = 130
+
+_log = logging.getLogger(__name__)
+
+cli = typer.Typer(
+    name="recollect",
+    help="A chat bot that remembers each person it talks to, and forgets on request.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+bench = typer.Typer(help="Measure recall or speed on this machine.", no_args_is_help=True)
+cli.add_typer(bench, name="bench")
+
+Data = Annotated[
+    Path | None, typer.Option("--data", metavar="DIR", help="Folder of the database, instead of data_dir.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Work = Coroutine[Any, Any, int]
+
+
+@cli.callback(invoke_without_command=True)
+def options(
+    context: typer.Context,
+    *,
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Carry out what needs no command."""
+    if show_version:
+        typer.echo(f"recollect {__version__}")
+        raise typer.Exit
+    del context
+
+
+@cli.command()
+def chat(
+    *,
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose memory to talk to.")] = "me",
+    data: Data = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Print how each reply came to be.")] = False,
+) -> None:
+    """Talk in this terminal. Needs no key, no server and no configuration."""
+    _work(lambda settings: composition.chat(settings, user=user, debug=debug), data=data)
+
+
+@cli.command()
+def init() -> None:
+    """Ask for what is missing, test it at once and write it to .env."""
+    raise typer.Exit(setup.main(Path(), _settings()))
+
+
+@cli.command()
+def run(*, data: Data = None) -> None:
+    """Serve every platform whose token is set, until stopped."""
+    _work(composition.run, data=data, aloud=True)
+
+
+@cli.command()
+def check(
+    *,
+    data: Data = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only what is not right.")] = False,
+) -> None:
+    """Say line by line whether everything is ready, and what to do where it is not."""
+    findings = asyncio.run(checks.examine(Path(), clock=composition.utc_now, embedder=choose_embedder, data_dir=data))
+    for finding in findings:
+        if not quiet or finding.level != "ok":
+            typer.echo(finding.line)
+    raise typer.Exit(FAILED if any(finding.level == "fail" for finding in findings) else 0)
+
+
+@cli.command(name="replay")
+def replay_file(
+    file: Annotated[
+        typer.FileText,
+        typer.Argument(encoding="utf-8", errors="replace", help="JSON lines; - reads the standard input."),
+    ],
+    *,
+    data: Data = None,
+) -> None:
+    """Play a conversation from JSON lines through the real bot, under a clock the lines drive."""
+    _work(lambda settings: replay.replay(settings, file, sys.stdout), data=data)
+
+
+@bench.command(name="recall")
+def recall_bench(
+    *,
+    data: Annotated[Path, typer.Option("--data", metavar="DIR", help="Folder with the question sets.")],
+    as_json: Json = False,
+    embedder: Annotated[
+        Literal["auto", "endpoint", "local", "none"], typer.Option("--embedder", help="Where vectors come from.")
+    ] = "local",
+) -> None:
+    """Measure how well recall finds what a question needs."""
+    raise typer.Exit(bench_recall.main(data, as_json=as_json, embedder=embedder))
+
+
+@bench.command(name="speed")
+def speed_bench(*, as_json: Json = False) -> None:
+    """Measure how fast recall is, against a plain loop and against numpy."""
+    raise typer.Exit(bench_speed.main(as_json=as_json))
+
+
+def main() -> None:
+    """Run the command line and leave the process with its exit code."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A byte or a sign that the terminal does not know must cost one letter, not the conversation.
+            stream.reconfigure(errors="replace")
+    cli()
+
+
+def _work(work: Callable[[Settings], Work], *, data: Path | None, aloud: bool = False) -> NoReturn:
+    """Do ``work`` with the settings of this folder and leave; ``aloud`` copies the log to stderr."""
+    settings = _settings(data)
+    try:
+        log = logs.start(settings.data_dir, secrets=logs.secrets_of(settings), console=sys.stderr if aloud else None)
+    except OSError as error:
+        _leave(f"{settings.data_dir} cannot be written ({error.strerror}): choose another folder with --data", FAILED)
+    try:
+        code = asyncio.run(work(settings))
+    except SettingsError as error:
+        _leave(str(error), MISUSED)
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except (AdapterError, DatabaseError) as error:
+        _log.error("%s", error, exc_info=error.__cause__)
+        _leave(str(error), FAILED)
+    except Exception:  # noqa: BLE001 - the outermost border: a person gets a sentence, the log the traceback
+        _log.exception("stopped by an unexpected error")
+        _leave(f"Something went wrong; {log} says what. `python -m bot check` may name the cause.", FAILED)
+    raise typer.Exit(code)
+
+
+def _settings(data: Path | None = None) -> Settings:
+    try:
+        return load(overrides={"data_dir": data} if data else None)
+    except SettingsError as error:
+        _leave(str(error), MISUSED)
+
+
+def _leave(message: str, code: int) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(code)

@@ -1,0 +1,24 @@
+"""A file that is young as long as the event loop turns; the health check of the image reads its age."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+FILE: Final = "alive"
+"""Name of the file in the data folder."""
+EVERY_SECONDS: Final = 30.0
+"""Pause between two touches; the Dockerfile calls two minutes without one dead."""
+
+
+async def beat(folder: Path, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+    """Touch ``folder``/alive every half minute until cancelled, then take it away."""
+    file = folder / FILE
+    try:
+        while True:
+            file.touch()
+            await sleep(EVERY_SECONDS)
+    finally:
+        file.unlink(missing_ok=True)
