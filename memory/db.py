@@ -116,20 +116,25 @@ class Database:
             except BaseException as error:
                 # A cancelled statement still runs in the connection's thread; the rollback queues behind it.
                 await _uncancelled(self._writer.rollback())
-                if isinstance(error, sqlite3.OperationalError):
+                if isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
                     raise DatabaseError(f"{self.path} did not take a write: {error}") from error
                 raise
             finally:
                 self._inside = None
 
     async def scrub(self) -> None:
-        """Fold the write-ahead log into the file and empty it, so that deleted bytes are gone from both.
+        """Rewrite the file and empty its log, so that deleted bytes are gone from both.
 
-        With ``secure_delete`` on, deleted content is overwritten when the row goes; the old page images
-        stay in the log until it is truncated. Raises DatabaseError if a reader held the log open.
+        ``secure_delete`` overwrites a row when it goes, but not the copies that page splits left behind, and
+        the log keeps old pages until it is truncated. Costs a second for about 100 MB, in which writes wait.
+        Raises DatabaseError if a reader held the log open.
         """
         async with self._lock:
-            rows = list(await self._writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)"))
+            try:
+                await self._writer.execute("VACUUM")
+                rows = list(await self._writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)"))
+            except sqlite3.OperationalError as error:
+                raise DatabaseError(f"{self.path} could not be rewritten: {error}") from error
         if rows and rows[0][0]:
             raise DatabaseError("the log could not be truncated while it is being read; try again")
 

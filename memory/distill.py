@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, Literal
@@ -97,9 +97,10 @@ class Distiller:
         )
         if batch is None:
             return DistilReport("nothing")
-        briefing = brief(owner, batch, await self._known(owner, batch), fault=_fault(session))
+        known = await self._known(owner, batch)
+        briefing = brief(owner, batch, known, fault=_fault(session))
         if not briefing.citable:
-            return await self._write(owner, batch, briefing, [])
+            return await self._write(owner, batch, briefing, [], known=known)
         try:
             completion = await self._completer.complete(
                 briefing.messages, schema=briefing.schema, max_tokens=ANSWER_TOKENS
@@ -107,10 +108,17 @@ class Distiller:
             items = parse(completion.text, cut=completion.cut)
         except (CompleterUnavailable, AnswerError) as error:
             return await self._put_back(owner, batch, error)
-        return await self._write(owner, batch, briefing, items, tokens=completion.tokens)
+        return await self._write(owner, batch, briefing, items, known=known, tokens=completion.tokens)
 
     async def _write(
-        self, owner: Account, batch: Batch, briefing: Briefing, items: list[Item], *, tokens: int = 0
+        self,
+        owner: Account,
+        batch: Batch,
+        briefing: Briefing,
+        items: list[Item],
+        *,
+        known: Sequence[Entry],
+        tokens: int = 0,
     ) -> DistilReport:
         drops: Counter[str] = Counter()
         candidates: list[Candidate] = []
@@ -121,6 +129,10 @@ class Distiller:
             else:
                 candidates.append(proved)
         async with self._db.transaction():
+            if await self._forgotten(owner, batch, known):
+                now = self._clock()
+                await self._sessions.fail(owner, batch.session, reason="forgotten", retry_at=now, counts=False)
+                return DistilReport("retry", "forgotten", messages=len(batch.messages))
             decisions = await self._gate.admit(owner, candidates, audience=batch.chat.audience, now=self._clock())
             await self._sessions.finish(owner, batch.session, upto=briefing.upto)
         drops.update(decision.reason for decision in decisions if decision.action == "dropped")
@@ -133,6 +145,14 @@ class Distiller:
             decisions=tuple(decisions),
             drops=dict(drops),
         )
+
+    async def _forgotten(self, owner: Account, batch: Batch, known: Sequence[Entry]) -> bool:
+        """Whether anything the model was shown has been hidden meanwhile; its answer may rest on that."""
+        shown = [message.id for message in (*batch.messages, *batch.earlier)]
+        left = len(await self._stores.journal.lines(owner, shown))
+        for store in (self._stores.profile, self._stores.timeline, self._stores.facts):
+            left += len(await store.get(owner, [entry.id for entry in known]))
+        return left < len(shown) + len(known)
 
     async def _put_back(self, owner: Account, batch: Batch, error: CompleterUnavailable | AnswerError) -> DistilReport:
         """Return the lines with the reason; they are tried again later, or set aside after the last try."""

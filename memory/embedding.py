@@ -95,17 +95,20 @@ class Embeddings:
         """
         if self._embedder is None:
             return []
+        now = self._clock()
+        self._refused = {key: until for key, until in self._refused.items() if until > now}
+        refused = [key.hex().upper() for number, key in self._refused if number == owner.no]
         rows = await self._db.fetch(
             _WAITING,
-            {"lo": owner.first_id, "hi": owner.last_id, "model": await self._model(), "limit": limit * 4},
+            {
+                "lo": owner.first_id,
+                "hi": owner.last_id,
+                "model": await self._model(),
+                "limit": limit,
+                "refused": json.dumps(refused),
+            },
         )
-        now = self._clock()
-        texts: dict[str, None] = {}
-        for row in rows:
-            held = self._refused.get((owner.no, row["text_hash"]))
-            if held is None or held <= now:
-                texts.setdefault(spoken(row["speaker"], row["text"]))
-        return list(texts)[:limit]
+        return list(dict.fromkeys(spoken(row["speaker"], row["text"]) for row in rows))[:limit]
 
     async def fill(self, owner: Account, texts: Sequence[str] | None = None) -> int:
         """Embed ``texts`` (default: what waits) and store the vectors; returns how many were stored.
@@ -121,7 +124,7 @@ class Embeddings:
         queue = list(texts) if texts is not None else await self.waiting(owner)
         while queue:
             batch, queue = queue[:BATCH], queue[BATCH:]
-            stored += await self._store(owner, batch, await self._embedder.embed(batch))
+            stored += await self._store(owner, batch, await self._embedder.embed(batch), held=texts is None)
             if texts is None and not queue:
                 queue = await self.waiting(owner)
         return stored
@@ -194,7 +197,10 @@ class Embeddings:
         """Whether a vector of these texts is left although no row of the owner holds its text."""
         return bool(await self._db.fetch(f"SELECT 1 FROM embeddings {_ORPHANED} LIMIT 1", _orphans(owner, hashes)))
 
-    async def _store(self, owner: Account, texts: Sequence[str], vectors: Sequence[Vector | None]) -> int:
+    async def _store(
+        self, owner: Account, texts: Sequence[str], vectors: Sequence[Vector | None], *, held: bool
+    ) -> int:
+        """Write vectors; with ``held`` only those whose text a row still holds: it may be erased meanwhile."""
         good: list[tuple[bytes, Vector]] = []
         for text, vector in zip(texts, vectors, strict=True):
             if vector is not None and await self._fits(vector):
@@ -216,7 +222,13 @@ class Embeddings:
                     for id_, (key, vector) in zip(ids, good, strict=True)
                 ],
             )
-        return len(good)
+            gone = 0
+            if held:
+                gone = await self._db.execute(
+                    f"DELETE FROM embeddings WHERE id BETWEEN :first AND :last {_HELD_BY_NONE}",
+                    {"first": ids[0], "last": ids[-1], "lo": owner.first_id, "hi": owner.last_id},
+                )
+        return len(good) - gone
 
     async def _fits(self, vector: Vector) -> bool:
         """Whether a vector may enter: finite, not zero, of the model's one width."""
@@ -280,7 +292,8 @@ def _orphans(owner: Account, hashes: Sequence[bytes]) -> dict[str, object]:
 _WAITING = " UNION ALL ".join(
     f"SELECT * FROM (SELECT {speaker} AS speaker, text, text_hash FROM {table} t WHERE t.id BETWEEN :lo AND :hi"
     f" AND t.hidden_by IS NULL AND {condition} AND NOT EXISTS (SELECT 1 FROM embeddings e"
-    " WHERE e.text_hash = t.text_hash AND e.model = :model AND e.id BETWEEN :lo AND :hi) ORDER BY t.id LIMIT :limit)"
+    " WHERE e.text_hash = t.text_hash AND e.model = :model AND e.id BETWEEN :lo AND :hi)"
+    " AND hex(t.text_hash) NOT IN (SELECT value FROM json_each(:refused)) ORDER BY t.id LIMIT :limit)"
     for table, speaker, condition in (
         ("profile", "''", "t.retired_at IS NULL"),
         ("timeline", "''", "t.retired_at IS NULL"),

@@ -90,7 +90,7 @@ class Memory:
         )
         self._indexes = Indexes(self._stores)
         self._gate = Gate(db, self._stores)
-        self._forgetting = Forgetting(db, self._stores, timedelta(minutes=settings.forget.undo_minutes))
+        self._forgetting = Forgetting(db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes))
         self._recall = Recall(self._stores, self._indexes, settings.recall, count)
         self._housekeeping = Housekeeping(
             settings,
@@ -261,10 +261,16 @@ class Memory:
         """Close an offer without deleting; whether it was open."""
         return await self._forgetting.cancel(owner, offer, now=now)
 
-    async def undo(self, owner: Account, deletion: int | None = None, *, now: datetime) -> Deletion | None:
-        """Bring back what was hidden last (or by ``deletion``); None when it is too late or there is nothing."""
-        undone = await self._forgetting.undo(owner, deletion, now=now)
+    async def undo(
+        self, owner: Account, deletion: int | None = None, *, now: datetime, asked_at: datetime | None = None
+    ) -> Deletion | None:
+        """Bring back what was hidden last (or by ``deletion``); None when it is too late or there is nothing.
+
+        ``asked_at`` is the time of the request: delivered twice, it undoes once.
+        """
+        undone = await self._forgetting.undo(owner, deletion, now=now, asked_at=asked_at)
         self._indexes.forget(owner)
+        self._stores.embeddings.disturbed(owner)
         return undone
 
     async def notices(self) -> list[Owed]:

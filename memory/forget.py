@@ -1,31 +1,31 @@
 """Forgetting: show what would go, hide it at once, erase it in time, prove it.
 
-Everything here takes the owner and touches only the owner's rows. What a person forgets is named by
-words, so matching is done in Python on normalised text: no character is a wildcard.
+Everything here takes the owner and touches only the owner's rows. What gives a forgotten memory away is
+looked for by :mod:`memory.needles`.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from memory.db import Database
 from memory.embedding import spoken, text_hash
+from memory.index import off_loop
 from memory.model import Account, Chat, Entry, Message, ProfileLine
+from memory.needles import Needles, giveaways
 from memory.promises import Deletion, Offer
+from memory.sessions import Sessions
 from memory.slots import slot
 from memory.stores import Stores
 from memory.verdicts import covers
 from memory.words import terms
 
 OFFER_LASTS: Final = timedelta(hours=24)
-_SYMBOLS: Final = 0x2000
-"""Where the blocks of symbols begin: an emoji is something to look for, a lone "%" is not."""
-SHORTEST_NEEDLE: Final = 2
-"""A value of one character ("猫") only takes the lines it was learned from along, not every line that holds it."""
+ROWS_A_LINE: Final = 10
+"""What it costs to search a line, in the rows that :func:`memory.index.off_loop` counts by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,10 @@ class Plan:
 class Forgetting:
     """The forget gate."""
 
-    def __init__(self, db: Database, stores: Stores, undo: timedelta) -> None:
+    def __init__(self, db: Database, stores: Stores, sessions: Sessions, undo: timedelta) -> None:
         self._db = db
         self._stores = stores
+        self._sessions = sessions
         self._undo = undo
 
     async def plan(self, owner: Account, chat: Chat, words: str, *, now: datetime) -> Plan | None:
@@ -51,25 +52,23 @@ class Forgetting:
         A plan is shown, so in a group it holds what may be shown there and was said there, nothing else.
         Returns None when nothing matches. Nothing is deleted yet.
         """
-        query = normal(words)
-        if not any(character.isalnum() or ord(character) > _SYMBOLS for character in query):
+        query = Needles([words])
+        if not query:
             return None
         entries = [
             entry
             for store in self._stores.entries
             for entry in await store.history(owner)
-            if covers(entry.provenance.audience, chat.audience) and _names(query, entry)
+            if covers(entry.provenance.audience, chat.audience) and _names(query, words, entry)
         ]
-        said = [
-            message
-            for message in await self._stores.journal.said(owner)
-            if (chat.private or message.chat == chat.no) and query in normal(message.text)
-        ]
-        if not entries and not said:
+        said = [m for m in await self._stores.journal.said(owner) if chat.private or m.chat == chat.no]
+        named = [m.id for m in await _holding(query, said)]
+        if not entries and not named:
             return None
-        data = {"entries": [entry.id for entry in entries], "lines": [message.id for message in said]}
+        data = {"entries": [entry.id for entry in entries], "lines": named}
         offer = await self._stores.promises.offer(owner, chat.no, "forget", data, expires_at=now + OFFER_LASTS)
-        return Plan(offer.id, tuple(entries), tuple(said))
+        reached = await self._reach(owner, entries, named)
+        return Plan(offer.id, tuple(entries), tuple(m for m in reached if chat.private or m.chat == chat.no))
 
     async def pending(self, owner: Account, chat: Chat, *, now: datetime) -> Offer | None:
         """The plan that waits for a yes in this chat."""
@@ -81,7 +80,7 @@ class Forgetting:
         """Hide what an offer named, at once and everywhere; erasure follows after the time for undo.
 
         ``picks`` are 1-based numbers of the plan's entries; None takes the whole plan. Returns None when the
-        offer is not open or a pick is not among its numbers; then nothing has changed.
+        offer is not open any more. Raises PickError for a number it does not have; the offer stays open.
         """
         async with self._db.transaction():
             taken = await self._stores.promises.take(owner, offer, now=now)
@@ -99,82 +98,115 @@ class Forgetting:
         """Close an offer without deleting anything."""
         return await self._stores.promises.take(owner, offer, now=now) is not None
 
-    async def undo(self, owner: Account, deletion: int | None, *, now: datetime) -> Deletion | None:
-        """Bring back what a deletion hid (the newest one if None); None when there is nothing to undo."""
+    async def undo(
+        self, owner: Account, deletion: int | None, *, now: datetime, asked_at: datetime | None = None
+    ) -> Deletion | None:
+        """Bring back what a deletion hid (the newest one if None); None when there is nothing to undo.
+
+        ``asked_at`` is when the person asked: a request that was carried out and is delivered again undoes
+        nothing more.
+        """
         async with self._db.transaction():
+            if asked_at is not None and await self._stores.promises.undone_since(owner, asked_at):
+                return None
             for found in await self._stores.promises.undoable(owner, now=now):
-                if deletion not in (None, found.id):
-                    continue
-                if not await self._stores.promises.undone(owner, found.id, at=now):
-                    return None
-                await self._stores.journal.unhide(owner, found.id)
-                for store in self._stores.entries:
-                    await store.unhide(owner, found.id)
-                return found
+                if deletion in (None, found.id):
+                    return found if await self._show_again(owner, found, now=now) else None
         return None
 
     async def erase_due(self, owner: Account, *, now: datetime) -> list[Deletion]:
         """Erase what has waited long enough, search for it, and only then owe the receipt.
 
-        A kill at any point leaves the deletion due; the next run finishes it. Raises ErasureError when the
-        search still finds something: then there is no receipt.
+        Rows go in one transaction with the search that finds them gone; then the file is rewritten so that no
+        old copy of a page holds them; then the receipt. A kill at any point leaves the deletion due, and the
+        next run finishes it. Raises ErasureError when a search still finds something: those rows stay as they
+        were, hidden, and there is no receipt.
         """
-        done = []
+        erased: list[Deletion] = []
+        failed: list[int] = []
         for deletion in await self._stores.promises.due(owner, now=now):
-            lines = await self._stores.journal.hidden(owner, deletion.id)
-            entries = [e for store in self._stores.entries for e in await store.hidden(owner, deletion.id)]
-            await self._remove(owner, entries, lines)
+            try:
+                if await self._erase(owner, deletion, now=now):
+                    erased.append(deletion)
+            except ErasureError:
+                failed.append(deletion.id)
+        if erased:
             await self._db.scrub()
-            await self._prove(owner, deletion, entries, lines)
-            async with self._db.transaction():
-                if await self._stores.promises.erased(owner, deletion.id, at=now):
-                    await self._stores.promises.notify(
-                        owner, deletion.chat, "forget.receipt", dict(deletion.counts), at=now
-                    )
-                    done.append(deletion)
+        done = [deletion for deletion in erased if await self._acknowledge(owner, deletion, now=now)]
+        if failed:
+            raise ErasureError(failed[0])
         return done
 
     async def _hide(
         self, owner: Account, chat: int, ids: Sequence[int], lines: Sequence[int], *, now: datetime
     ) -> Deletion:
         entries = [e for store in self._stores.entries for e in (await store.get(owner, ids)).values()]
-        needles = needles_of(entries)
-        gone = set(lines) | {c.message for e in entries for c in e.provenance.citations}
-        said = await self._stores.journal.said(owner)
-        gone |= {m.id for m in said if any(needle in normal(m.text) for needle in needles)}
-        gone |= set(await self._stores.traces.using(owner, ids))
+        gone = await self._reach(owner, entries, lines)
         deletion = await self._stores.promises.delete(owner, chat, at=now, erase_at=now + self._undo)
-        await self._withdraw_quotes(owner, set(ids), gone, needles)
-        counts = {"memories": 0, "messages": 0, "replies": 0}
-        for store in self._stores.entries:
-            counts["memories"] += await store.hide(owner, ids, deletion)
-        roles = {m.id: m.role for m in said}
-        counts["replies"] = await self._stores.journal.hide(owner, [i for i in gone if roles.get(i) == "bot"], deletion)
-        counts["messages"] = await self._stores.journal.hide(
-            owner, [i for i in gone if roles.get(i) == "user"], deletion
-        )
+        await self._withdraw_quotes(owner, set(ids), [m.id for m in gone], giveaways(entries))
+        journal = self._stores.journal
+        counts = {
+            "memories": sum([await store.hide(owner, ids, deletion) for store in self._stores.entries]),
+            "messages": await journal.hide(owner, [m.id for m in gone if m.role == "user"], deletion),
+            "replies": await journal.hide(owner, [m.id for m in gone if m.role == "bot"], deletion),
+        }
         return await self._stores.promises.counted(owner, deletion, counts)
 
+    async def _reach(self, owner: Account, entries: Sequence[Entry], lines: Sequence[int]) -> list[Message]:
+        """The lines that go with memories and lines: what they cite, what gives them away, what used or answered it."""
+        said = await self._stores.journal.said(owner)
+        gone = {*lines, *(c.message for e in entries for c in e.provenance.citations)}
+        gone |= {m.id for m in await _holding(giveaways(entries), said)}
+        gone |= set(await self._stores.traces.using(owner, [*(e.id for e in entries), *gone]))
+        return [m for m in said if m.id in gone or m.answers in gone]
+
     async def _withdraw_quotes(
-        self, owner: Account, forgotten: set[int], lines: set[int], needles: Iterable[str]
+        self, owner: Account, forgotten: set[int], lines: Sequence[int], needles: Needles
     ) -> None:
         """Another memory that cites a forgotten line keeps only its own words of it."""
         for store in self._stores.entries:
             for entry in await store.citing(owner, lines):
                 for citation in entry.provenance.citations:
-                    told = normal(citation.quote)
-                    if entry.id not in forgotten and any(needle in told for needle in needles):
+                    if entry.id not in forgotten and needles.found_in(citation.quote):
                         await store.requote(owner, entry.id, citation.message, entry.text)
 
-    async def _remove(self, owner: Account, entries: Sequence[Entry], lines: Sequence[Message]) -> None:
-        ids, line_ids = [e.id for e in entries], [m.id for m in lines]
-        hashes = [text_hash(e.text) for e in entries] + [text_hash(spoken(m.speaker, m.text)) for m in lines]
+    async def _show_again(self, owner: Account, deletion: Deletion, *, now: datetime) -> bool:
+        """Show what a deletion hid; False when it has been erased meanwhile."""
+        lines = await self._stores.journal.hidden(owner, deletion.id)
+        shown = await self._stores.journal.unhide(owner, deletion.id)
+        for store in self._stores.entries:
+            shown += await store.unhide(owner, deletion.id)
+        # What was hidden while its session was distilled has its turn now; what is known is only confirmed.
+        for line in lines:
+            await self._sessions.rewind(owner, line.session, before=line.id)
+        return shown > 0 and await self._stores.promises.undone(owner, deletion.id, at=now)
+
+    async def _erase(self, owner: Account, deletion: Deletion, *, now: datetime) -> bool:
+        """Remove a deletion's rows and search for them, in one transaction; False when it was undone meanwhile."""
         async with self._db.transaction():
-            for store in self._stores.entries:
-                await store.erase(owner, ids)
-            await self._stores.traces.erase(owner, line_ids)
-            await self._stores.journal.erase(owner, line_ids)
-            await self._stores.embeddings.erase(owner, hashes)
+            if deletion.id not in {due.id for due in await self._stores.promises.due(owner, now=now)}:
+                return False
+            entries = [e for store in self._stores.entries for e in await store.hidden(owner, deletion.id)]
+            lines = await self._stores.journal.hidden(owner, deletion.id)
+            lines += await self._late(owner, [e.id for e in entries], [m.id for m in lines])
+            await self._remove(owner, [e.id for e in entries], [m.id for m in lines], _hashes(entries, lines))
+            await self._prove(owner, deletion, entries, lines)
+        return True
+
+    async def _late(self, owner: Account, entries: Sequence[int], lines: Sequence[int]) -> list[Message]:
+        """Replies that were under way when their memory or question was hidden, and arrived afterwards."""
+        used = set(await self._stores.traces.using(owner, [*entries, *lines]))
+        said = await self._stores.journal.said(owner)
+        return [m for m in said if m.id in used or m.answers in set(lines)]
+
+    async def _remove(
+        self, owner: Account, entries: Sequence[int], lines: Sequence[int], hashes: Sequence[bytes]
+    ) -> None:
+        for store in self._stores.entries:
+            await store.erase(owner, entries)
+        await self._stores.traces.erase(owner, lines)
+        await self._stores.journal.erase(owner, lines)
+        await self._stores.embeddings.erase(owner, hashes)
 
     async def _prove(
         self, owner: Account, deletion: Deletion, entries: Sequence[Entry], lines: Sequence[Message]
@@ -183,22 +215,29 @@ class Forgetting:
 
         Words the owner said anew after the deletion are new, and do not count.
         """
-        ids = [entry.id for entry in entries]
-        left = [
-            bool(await self._stores.journal.hidden(owner, deletion.id)),
-            bool(await self._stores.journal.lines(owner, [m.id for m in lines])),
-        ]
+        journal = self._stores.journal
+        left = [bool(await journal.hidden(owner, deletion.id)), await journal.wordy(owner, [m.id for m in lines])]
         for store in self._stores.entries:
-            left += [bool(await store.hidden(owner, deletion.id)), bool(await store.get(owner, ids))]
-        needles = needles_of(entries)
+            left += [
+                bool(await store.hidden(owner, deletion.id)),
+                bool(await store.get(owner, [e.id for e in entries])),
+            ]
+        earlier = [m for m in await journal.said(owner) if m.id < deletion.id]
         left += [
-            m.at <= deletion.at and any(needle in normal(m.text) for needle in needles)
-            for m in await self._stores.journal.said(owner)
+            bool(await _holding(giveaways(entries), earlier)),
+            await self._stores.embeddings.orphaned(owner, _hashes(entries, lines)),
         ]
-        hashes = [text_hash(e.text) for e in entries] + [text_hash(spoken(m.speaker, m.text)) for m in lines]
-        left.append(await self._stores.embeddings.orphaned(owner, hashes))
         if any(left):
             raise ErasureError(deletion.id)
+
+    async def _acknowledge(self, owner: Account, deletion: Deletion, *, now: datetime) -> bool:
+        """Mark a deletion as carried out and owe its receipt."""
+        async with self._db.transaction():
+            if not await self._stores.promises.erased(owner, deletion.id, at=now):
+                return False
+            counts = dict(deletion.counts)
+            await self._stores.promises.notify(owner, deletion.chat, "forget.receipt", counts, at=now)
+        return True
 
 
 class PickError(ValueError):
@@ -217,27 +256,24 @@ class ErasureError(Exception):
         self.deletion = deletion
 
 
-def normal(text: str) -> str:
-    """Text as it is compared: NFKC, case folded, white space and zero-width characters out."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(c for c in folded if not c.isspace() and unicodedata.category(c) not in ("Cf", "Cc"))
+async def _holding(needles: Needles, lines: Sequence[Message]) -> list[Message]:
+    """The lines in which any of the needles stands; read in a thread when there are many."""
+    if not needles:
+        return []
+    return await off_loop(lambda: [m for m in lines if needles.found_in(m.text)], size=len(lines) * ROWS_A_LINE)
 
 
-def needles_of(entries: Iterable[Entry]) -> set[str]:
-    """The normalised strings that give a memory away: its value, its sentence, its quotes."""
-    found: set[str] = set()
-    for entry in entries:
-        found.add(normal(entry.value if isinstance(entry, ProfileLine) else entry.text))
-        found |= {normal(c.quote) for c in entry.provenance.citations}
-    return {needle for needle in found if len(needle) >= SHORTEST_NEEDLE}
+def _hashes(entries: Sequence[Entry], lines: Sequence[Message]) -> list[bytes]:
+    """Keys of the vectors of these texts."""
+    return [text_hash(e.text) for e in entries] + [text_hash(spoken(m.speaker, m.text)) for m in lines]
 
 
-def _names(query: str, entry: Entry) -> bool:
-    """Whether words name a memory: contained in it, or all their terms are, or they name its slot."""
+def _names(query: Needles, words: str, entry: Entry) -> bool:
+    """Whether words name a memory: they stand in it, or all their terms do, or they name its slot."""
     texts = [entry.text, *(c.quote for c in entry.provenance.citations)]
     if isinstance(entry, ProfileLine):
         texts += [entry.value, *slot(entry.attribute).labels.values()]
-    if any(query in normal(text) for text in texts):
+    if any(query.found_in(text) for text in texts):
         return True
-    wanted = set(terms(query))
+    wanted = set(terms(words))
     return bool(wanted) and wanted <= {term for text in texts for term in terms(text)}

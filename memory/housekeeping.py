@@ -87,12 +87,14 @@ class Housekeeping:
         await self._recall.warm()
         for number in self._stores.embeddings.owners_waiting(await self._accounts.numbers()):
             owner = await self._accounts.numbered(number)
+            # Settled first: what is noted while the embedder works unsettles the owner again.
+            self._stores.embeddings.settled(owner)
             try:
                 embedded += await self._stores.embeddings.fill(owner)
             except EmbedderUnavailable as error:
+                self._stores.embeddings.disturbed(owner)
                 log.info("vectors wait: %s", error)
                 break
-            self._stores.embeddings.settled(owner)
         return {"embedded": embedded}
 
     async def distil(self, now: datetime) -> Mapping[str, int]:

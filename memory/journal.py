@@ -164,12 +164,30 @@ class Journal:
         )
         return [line(row) for row in rows]
 
-    async def erase(self, owner: Account, ids: Iterable[int]) -> int:
-        """Remove lines for good."""
-        return await self._db.execute(
-            "DELETE FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?",
+    async def erase(self, owner: Account, ids: Iterable[int]) -> None:
+        """Remove lines for good.
+
+        Of a platform's message a mark without words stays, so that it is not learned anew when the platform
+        delivers it again.
+        """
+        chosen = (json.dumps(list(ids)), owner.first_id, owner.last_id)
+        which = "id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?"
+        async with self._db.transaction():
+            await self._db.execute(f"DELETE FROM journal WHERE platform_id IS NULL AND {which}", chosen)
+            await self._db.execute(
+                "UPDATE journal SET text = '', speaker = '', kind = 'command', tokens = 0, hidden_by = NULL,"
+                f" text_hash = x'' WHERE {which}",
+                chosen,
+            )
+
+    async def wordy(self, owner: Account, ids: Iterable[int]) -> bool:
+        """Whether any of these lines still holds a word, hidden or not."""
+        rows = await self._db.fetch(
+            "SELECT 1 FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?"
+            " AND (text != '' OR speaker != '') LIMIT 1",
             (json.dumps(list(ids)), owner.first_id, owner.last_id),
         )
+        return bool(rows)
 
     async def trim(self, owner: Account, *, before: datetime) -> int:
         """Remove lines older than ``before``; memories keep their own quotes. Returns how many went."""

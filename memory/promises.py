@@ -127,6 +127,14 @@ class Promises:
         )
         return [_deletion(row) for row in rows]
 
+    async def undone_since(self, owner: Account, at: datetime) -> bool:
+        """Whether any deletion was undone at or after ``at``."""
+        rows = await self._db.fetch(
+            "SELECT 1 FROM deletions WHERE id BETWEEN ? AND ? AND undone_at >= ? LIMIT 1",
+            (owner.first_id, owner.last_id, stamp(at)),
+        )
+        return bool(rows)
+
     async def undone(self, owner: Account, deletion: int, *, at: datetime) -> bool:
         """Mark a deletion as undone; False when it was undone or erased already."""
         return await self._mark(owner, deletion, "undone_at", at)

@@ -152,6 +152,14 @@ class Sessions:
             {"upto": upto, "session": session, "owner": owner.no, "lo": owner.first_id, "hi": owner.last_id},
         )
 
+    async def rewind(self, owner: Account, session: int, *, before: int) -> None:
+        """Move the cursor back in front of line ``before``, which has not been distilled although it passed."""
+        await self._db.execute(
+            "UPDATE session_members SET waiting = 1, attempts = 0, distilled_to = min(distilled_to, ?)"
+            " WHERE session = ? AND account = ?",
+            (before - 1, session, owner.no),
+        )
+
     async def fail(self, owner: Account, session: int, *, reason: str, retry_at: datetime, counts: bool = True) -> None:
         """Give the lease back with the reason; the lines stay, and are tried again from ``retry_at``.
 

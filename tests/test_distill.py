@@ -350,19 +350,25 @@ async def test_f04_what_arrives_meanwhile_waits_for_the_next_batch(
     assert values(await shelf.live()) == ["我住成都", "我养了一只猫"]
 
 
-async def test_what_is_forgotten_while_the_model_answers_is_not_written(
+async def test_an_answer_that_may_rest_on_what_was_forgotten_meanwhile_is_asked_for_again(
     distiller: Distiller, script: Script, shelf: Shelf
 ) -> None:
-    secret, kept = await shelf.say("我怀孕了"), await shelf.say("我住成都")
+    secret, _ = await shelf.say("我有个朋友叫雪琪"), await shelf.say("她住成都")
 
     async def meanwhile() -> None:
         await shelf.journal.hide(shelf.owner, [secret.id], 1)
 
     script.meanwhile = meanwhile
-    script.answers += [items(item(1, "我怀孕了"), item(2, "我住成都"))]
+    script.answers += [items(item(2, "雪琪住成都", subject="雪琪"))]
     report = await distil(distiller, shelf)
-    assert report.drops == {"forgotten": 1}
-    assert [c.message for entry in await shelf.history() for c in entry.provenance.citations] == [kept.id]
+    assert (report.outcome, report.reason) == ("retry", "forgotten")
+    assert await shelf.history() == []
+
+    script.meanwhile = None
+    script.answers += [items()]
+    report = await distil(distiller, shelf)
+    assert report.outcome == "distilled"
+    assert "雪琪" not in script.prompt
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 
 from memory.embedding import Embeddings, spoken, text_hash
-from memory.forget import Forgetting, PickError, Plan, normal
+from memory.forget import ErasureError, Forgetting, PickError, Plan
 from memory.journal import Line
 from memory.model import Account, Candidate, Citation, Message
 from memory.ports import Vector
@@ -90,7 +90,7 @@ async def world(tmp_path: Path, clock: Clock) -> AsyncIterator[World]:
         Traces(shelf.db, shelf.accounts),
         Promises(shelf.db, shelf.accounts),
     )
-    yield World(shelf, stores, Forgetting(shelf.db, stores, timedelta(minutes=10)))
+    yield World(shelf, stores, Forgetting(shelf.db, stores, shelf.sessions, timedelta(minutes=10)))
     await shelf.db.close()
 
 
@@ -313,7 +313,122 @@ async def test_a_line_that_no_memory_cites_can_be_forgotten_by_its_words(world: 
     assert await world.said() == []
 
 
-def test_normal_text_ignores_width_case_white_space_and_what_cannot_be_seen() -> None:
-    forms = ("Ｒｉｏ 2", "rio2", "R\u200bio\n2")
-    assert len({normal(form) for form in forms}) == 1
-    assert all(normal(a) == normal(b) for a, b in itertools.combinations(forms, 2))
+async def test_forgetting_a_word_takes_no_other_word_that_holds_its_letters(world: World) -> None:
+    await world.learn("My name is Al.", "My name is Al")
+    for text in ("I also like opera", "always late", "reality shows", "a gala dinner"):
+        await world.shelf.say(text)
+    plan = await world.plan("name")
+    assert plan is not None
+    assert [m.text for m in plan.lines] == ["My name is Al."]
+    await world.forget("name")
+    assert await world.said() == ["I also like opera", "always late", "reality shows", "a gala dinner"]
+
+
+async def test_a_plan_shows_every_line_that_will_go(world: World) -> None:
+    await world.learn("我的药是缬沙坦", "用户的药是缬沙坦")
+    question = await world.shelf.say("缬沙坦贵吗")
+    line = Line("bot", "Recollect", world.shelf.clock(), "不贵。", answers=question.id)
+    async with world.shelf.db.transaction():
+        await world.stores.journal.add(world.owner, world.shelf.chat, question.session, [line])
+    plan = await world.plan("缬沙坦")
+    assert plan is not None
+    assert [m.text for m in plan.lines] == ["我的药是缬沙坦", "缬沙坦贵吗", "不贵。"]
+    await world.forget("缬沙坦")
+    assert await world.said() == []
+
+
+async def test_a_reply_that_was_under_way_is_erased_with_the_rest(world: World) -> None:
+    message = await world.learn("我的药是缬沙坦", "用户的药是缬沙坦")
+    (fact,) = await world.stores.facts.history(world.owner)
+    await world.forget("缬沙坦")
+    late = await world.shelf.say("那种降压药要按时吃。", bot=True)
+    async with world.shelf.db.transaction():
+        trace = {"recalled": [{"id": fact.id, "band": "full"}]}
+        await world.stores.traces.add(world.owner, world.shelf.chat, late.id, trace, at=message.at)
+    assert await world.erase() == 1
+    assert await world.said() == []
+
+
+async def test_a_search_that_finds_something_gives_no_receipt_however_often_it_is_tried(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.learn("我的药是缬沙坦", "用户的药是缬沙坦")
+    await world.forget("缬沙坦")
+
+    async def lazy(*_: object) -> None:
+        """Erase nothing."""
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.stores.journal, "erase", lazy)
+        for _ in range(3):
+            with pytest.raises(ErasureError):
+                await world.erase()
+    assert await world.stores.promises.notices(world.owner) == []
+    assert await world.erase() == 1
+    assert len(await world.stores.promises.notices(world.owner)) == 1
+
+
+async def test_an_undo_that_comes_too_late_says_so(world: World) -> None:
+    await world.learn("我的药是缬沙坦", "用户的药是缬沙坦")
+    deletion = await world.forget("缬沙坦")
+    pressed = world.shelf.clock()
+    await world.erase()
+    async with world.shelf.db.transaction():
+        await world.shelf.db.execute("UPDATE deletions SET erased_at = NULL")
+    assert await world.forgetting.undo(world.owner, deletion, now=pressed) is None
+
+
+async def test_a_request_to_undo_that_is_delivered_twice_undoes_once(world: World) -> None:
+    await world.learn("甲在东边", "甲在东边")
+    await world.learn("乙在西边", "乙在西边")
+    await world.forget("甲")
+    await world.forget("乙")
+    asked_at = world.shelf.clock.advance(minutes=1)
+    for _ in range(2):
+        await world.forgetting.undo(world.owner, None, now=world.shelf.clock(), asked_at=asked_at)
+    assert await world.facts() == ["乙在西边"]
+
+
+async def test_an_erased_message_that_is_delivered_again_is_known_without_its_words(world: World) -> None:
+    line = Line("user", "Lin", world.shelf.clock(), "保险箱在阁楼", platform_id="77")
+    async with world.shelf.db.transaction():
+        session = await world.shelf.sessions.touch(world.owner, world.shelf.chat, line.at)
+        await world.stores.journal.add(world.owner, world.shelf.chat, session, [line])
+    await world.forget("阁楼")
+    await world.erase()
+    mark = await world.stores.journal.delivered(world.owner, world.shelf.chat, "77")
+    assert mark is not None
+    assert (mark.text, mark.speaker, mark.kind) == ("", "", "command")
+
+
+async def test_what_was_hidden_during_a_distillation_has_its_turn_after_undo(world: World) -> None:
+    message = await world.learn("我的药是缬沙坦", "用户的药是缬沙坦")
+    deletion = await world.forget("缬沙坦")
+    later = await world.shelf.say("今天天气不错")
+    async with world.shelf.db.transaction():
+        await world.shelf.sessions.finish(world.owner, message.session, upto=later.id)
+    await world.forgetting.undo(world.owner, deletion, now=world.shelf.clock())
+    now = world.shelf.clock.advance(minutes=31)
+    batch = await world.shelf.sessions.claim(world.owner, message.session, now=now, lease_seconds=1, limit=9)
+    assert batch is not None
+    assert [m.text for m in batch.messages] == ["我的药是缬沙坦", "今天天气不错"]
+
+
+async def test_page_splits_leave_no_old_copy_of_erased_words(world: World) -> None:
+    others = [
+        await world.shelf.accounts.meet("console", str(n), name="", language="en", zone="UTC", at=world.shelf.clock())
+        for n in range(5)
+    ]
+    random = Random(2)
+    marker = "gardenia-7f3a"
+    for n in range(300):
+        owner = random.choice([world.owner, *others])
+        text = f"{marker if owner == world.owner and n % 7 == 0 else 'plain'} {n} " + "x" * random.randrange(3_000)
+        line = Line("user", "", world.shelf.clock(), text)
+        async with world.shelf.db.transaction():
+            session = await world.shelf.sessions.touch(owner, world.shelf.chat, line.at)
+            await world.stores.journal.add(owner, world.shelf.chat, session, [line])
+    await world.forget(marker)
+    assert await world.erase() == 1
+    for file in world.shelf.db.path.parent.iterdir():
+        assert marker.encode() not in file.read_bytes(), file.name
