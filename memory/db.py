@@ -126,13 +126,15 @@ class Database:
         """Rewrite the file and empty its log, so that deleted bytes are gone from both.
 
         ``secure_delete`` overwrites a row when it goes, but not the copies that page splits left behind, and
-        the log keeps old pages until it is truncated. Costs a second for about 100 MB, in which writes wait.
+        the log keeps old pages until it is truncated. The copies that migrations left beside the file go, too.
+        Costs a second for about 100 MB, in which writes wait.
         Raises DatabaseError if a reader held the log open.
         """
         async with self._lock:
             try:
                 await self._writer.execute("VACUUM")
                 rows = list(await self._writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)"))
+                await asyncio.to_thread(_drop_copies, self.path)
             except sqlite3.OperationalError as error:
                 raise DatabaseError(f"{self.path} could not be rewritten: {error}") from error
         if rows and rows[0][0]:
@@ -185,6 +187,11 @@ def _prepare(path: Path) -> None:
             except sqlite3.Error as error:
                 connection.rollback()
                 raise DatabaseError(f"{path}: migration {name} failed ({error}); the file is as before.") from error
+
+
+def _drop_copies(path: Path) -> None:
+    for copy in path.parent.glob(f"{path.stem}.v*.bak"):
+        copy.unlink()
 
 
 def _copy(path: Path, copy: Path) -> None:

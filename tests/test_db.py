@@ -223,5 +223,14 @@ async def test_scrubbing_leaves_no_byte_of_a_deleted_row(db: Database) -> None:
     assert len(await names(db)) == 500
 
 
+async def test_scrubbing_takes_the_copies_of_migrations_along(db: Database) -> None:
+    copy = db.path.with_suffix(".v1.bak")
+    copy.write_bytes(b"forgotten")
+    other = db.path.with_name("diary.txt")
+    other.write_text("not ours")
+    await db.scrub()
+    assert (copy.exists(), other.exists()) == (False, True)
+
+
 def test_the_application_id_is_the_one_in_the_file_header() -> None:
     assert 0 < APPLICATION_ID < 2**31
