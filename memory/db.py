@@ -56,7 +56,7 @@ class Database:
             raise DatabaseError(f"{path}: {error}. Check that the folder exists and is writable.") from error
         try:
             reader = await _connect(path)
-            await reader.execute("PRAGMA query_only = ON")
+            await reader.execute_fetchall("PRAGMA query_only = ON")
         except BaseException:
             await writer.close()
             raise
@@ -155,7 +155,8 @@ async def _connect(path: Path) -> aiosqlite.Connection:
     connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
     connection.row_factory = sqlite3.Row
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
-        await connection.execute(f"PRAGMA {pragma}")
+        # Fetched to the end: a statement left open would forbid the VACUUM of an erasure.
+        await connection.execute_fetchall(f"PRAGMA {pragma}")
     return connection
 
 
