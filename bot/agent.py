@@ -15,7 +15,7 @@ from bot.commands import Commands, Turn
 from bot.language import changed_language, language_of
 from bot.llm import LLM, ContextTooLong, LLMError, Outcome
 from bot.message import ChatRef, Incoming, Reply, Sink, Update
-from bot.request import Requests
+from bot.request import Requests, one_line
 from bot.text import clean, is_blank
 from bot.tokens import MESSAGE_TOKENS
 from bot.trace import TurnTrace
@@ -43,8 +43,6 @@ WINDOW_LINES: Final = 400
 CONTEXT_TURNS: Final = 4
 """Last lines of the talk that recall may read to understand a question such as "and when was that?"."""
 BOT: Final = "Recollect"
-LONGEST_NAME: Final = 64
-"""Characters of a name in a prompt; longer ones are messages in disguise."""
 
 Watcher = Callable[[TurnTrace], None]
 
@@ -120,7 +118,7 @@ class Agent:
         heard = await self._memory.note(owner, chat, self._line(incoming, "" if wordless else text))
         if heard.reply is not None:
             return
-        turn = Exchange(owner, chat, incoming, heard.message, TurnTrace(heard.message.id))
+        turn = Exchange(owner, chat, incoming, heard.message, TurnTrace(heard.message.id, chat))
         if not incoming.wants_reply:
             if not wordless:
                 await self._learn(turn)
@@ -153,7 +151,7 @@ class Agent:
         owner = await self._memory.account(
             update.chat.platform,
             update.user_id,
-            name=_one_line(update.name),
+            name=one_line(update.name),
             language=language_of(update),
             zone=self._zone,
         )
@@ -168,7 +166,7 @@ class Agent:
         kind: MessageKind = "said" if incoming.forward_from is None else "forwarded"
         return Line(
             role="user",
-            speaker=_one_line(incoming.name if incoming.forward_from is None else incoming.forward_from or "?"),
+            speaker=one_line(incoming.name if incoming.forward_from is None else incoming.forward_from or "?"),
             at=incoming.at,
             text=text,
             kind=kind if text else "command",
@@ -193,7 +191,7 @@ class Agent:
             return phrase("error.unsaved", owner.language)
         if self._model is None or turn.incoming.forward_from is not None or not wants_remembering(text):
             return ""
-        return phrase("chat.receipt", owner.language, kept=turn.trace.kept)
+        return phrase("chat.receipt", owner.language, kept=turn.trace.kept, noted=turn.trace.noted)
 
     async def _recall(self, turn: Exchange, earlier: list[Message]) -> Recollection:
         text = turn.message.text
@@ -318,11 +316,6 @@ class Agent:
     def _seen(self, turn: Exchange) -> None:
         if self._watch is not None:
             self._watch(turn.trace)
-
-
-def _one_line(name: str) -> str:
-    """A name as a prompt may hold it: it cannot open a line of its own."""
-    return " ".join(clean(name).split())[:LONGEST_NAME]
 
 
 @contextmanager

@@ -13,8 +13,6 @@ from collections.abc import AsyncIterator, Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import tzlocal
-
 from bot import adapters, discovery, heartbeat
 from bot.adapters.console import ConsoleAdapter
 from bot.agent import Agent, Watcher
@@ -26,9 +24,10 @@ from bot.message import Adapter, AdapterError, ChatRef, DeliveryError, Reply
 from bot.scheduler import Scheduler
 from bot.tokens import token_counter
 from bot.trace import TurnTrace
+from bot.zone import zone_of
 from config.locales import phrase
 from config.settings import Settings, SettingsError
-from memory import DATABASE_NAME, Memory
+from memory import DATABASE_NAME, Memory, Owed
 from memory.ports import Clock, EmbedderUnavailable
 
 log = logging.getLogger(__name__)
@@ -60,19 +59,15 @@ class App:
         await self.deliver_notices()
 
     async def deliver_notices(self) -> None:
-        """Send what is owed to people on the platforms at hand; what cannot be sent now stays owed."""
+        """Send what is owed to people on the platforms at hand; what cannot be sent now stays owed.
+
+        At least once: a kill between sending a receipt and marking it sends it again, for a receipt twice is
+        better than none. One that may have arrived counts as delivered.
+        """
         for owed in await self.memory.notices():
             adapter = self.adapters.get(owed.owner.platform)
-            if adapter is None:
-                continue
-            chat = ChatRef(owed.owner.platform, owed.key, private=owed.private, thread=owed.thread)
-            text = phrase(owed.notice.phrase, owed.owner.language, **owed.notice.data)
-            try:
-                await adapter.notify(chat, Reply(text, private=True))
-            except DeliveryError as error:
-                log.warning("a notice waits: chat %s did not take it (%s)", owed.key, error)
-                continue
-            await self.memory.notified(owed.owner, owed.notice, now=self.clock())
+            if adapter is not None and await _delivered(adapter, owed):
+                await self.memory.notified(owed.owner, owed.notice, now=self.clock())
 
     async def serve(self, adapter: Adapter) -> None:
         """Keep one platform running: what breaks down is started again, what is set up wrong is given up.
@@ -96,6 +91,22 @@ class App:
                 return
 
 
+async def _delivered(adapter: Adapter, owed: Owed) -> bool:
+    """Send one notice; whether it counts as delivered. No failure keeps the others from their readers."""
+    chat = ChatRef(owed.owner.platform, owed.key, private=owed.private, thread=owed.thread)
+    try:
+        text = phrase(owed.notice.phrase, owed.owner.language, **owed.notice.data)
+        await adapter.notify(chat, Reply(text, private=True))
+    except DeliveryError as error:
+        fate = "may have arrived" if error.unknown else "waits"
+        log.warning("a notice to chat %s %s (%s)", owed.key, fate, error)
+        return error.unknown
+    except Exception:
+        log.exception("a notice waits: %s could not send it to chat %s", adapter.name, owed.key)
+        return False
+    return True
+
+
 @contextlib.asynccontextmanager
 async def built(settings: Settings, *, clock: Clock = utc_now, watch: Watcher | None = None) -> AsyncIterator[App]:
     """Put the bot together from ``settings``; on leaving, writes are finished and connections closed.
@@ -114,8 +125,7 @@ async def built(settings: Settings, *, clock: Clock = utc_now, watch: Watcher | 
             settings.data_dir / DATABASE_NAME, settings, clock=clock, count=count, embedder=embedder, completer=model
         )
         stack.push_async_callback(memory.close)
-        zone = settings.zone or tzlocal.get_localzone_name() or "UTC"
-        agent = Agent(memory, settings, clock=clock, count=count, model=model, zone=zone, watch=watch)
+        agent = Agent(memory, settings, clock=clock, count=count, model=model, zone=zone_of(settings), watch=watch)
         yield App(settings, memory, agent, clock)
 
 

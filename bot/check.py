@@ -12,13 +12,15 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Final, Literal, Protocol
+from zoneinfo import ZoneInfo
 
 import httpx2
 from pydantic import SecretStr
 
-from bot.llm import LLM, LLMError
+from bot.llm import LLM, LLMError, normalise_base_url
 from bot.message import AdapterError
 from bot.platforms import Platform, whose
+from bot.zone import zone_of
 from config.settings import ENV_FILE, Settings, SettingsError, load
 from memory import DATABASE_NAME, DatabaseError, inspect
 from memory.ports import Clock, Embedder, EmbedderUnavailable
@@ -65,7 +67,8 @@ async def examine(
     return [
         *look_at_files(folder, settings),
         await asyncio.to_thread(look_at_database, settings.data_dir / DATABASE_NAME),
-        *await look_at_model(settings, clock=clock),
+        *await look_at_model(settings),
+        await look_at_clock(settings, clock=clock),
         await look_at_embedder(lambda: embedder(settings)),
         *await look_at_platforms(settings),
     ]
@@ -94,8 +97,8 @@ def look_at_database(file: Path) -> Finding:
     return Finding("ok", f"database: {file}, {f'version {version}' if version else 'made at the first message'}")
 
 
-async def look_at_model(settings: Settings, *, clock: Clock) -> list[Finding]:
-    """Whether the endpoint answers, knows the model, can write JSON, and agrees about the time."""
+async def look_at_model(settings: Settings) -> list[Finding]:
+    """Whether the endpoint answers, knows the model and can write JSON."""
     if settings.endpoint is None:
         fix = "run `python -m bot init`, or set OPENAI_BASE_URL and OPENAI_MODEL"
         return [Finding("warn", "model: none, replies come from memory alone", fix)]
@@ -104,7 +107,7 @@ async def look_at_model(settings: Settings, *, clock: Clock) -> list[Finding]:
         async with LLM(settings.endpoint, key, settings.openai_model or "", settings.model) as llm:
             listed = await look_at_list(llm, settings.openai_model)
             answers = await look_at_json(llm) if settings.openai_model else []
-            return [*listed, *answers, await look_at_clock(llm.base_url, clock=clock)]
+            return [*listed, *answers]
     except ValueError as error:
         return [Finding("fail", "endpoint", str(error))]
 
@@ -115,7 +118,7 @@ async def look_at_list(llm: LLM, model: str | None) -> list[Finding]:
         names = await llm.models()
     except LLMError as error:
         if error.kind != "not_found":
-            return [Finding("fail", f"endpoint: {llm.base_url}", str(error))]
+            return [Finding("fail", f"endpoint: {llm.base_url}", error.told)]
         names = []
     findings = [Finding("ok", f"endpoint: {llm.base_url}")]
     some = ", ".join(difflib.get_close_matches(model or "", names, n=3, cutoff=0.3) or names[:3])
@@ -132,7 +135,7 @@ async def look_at_json(llm: LLM) -> list[Finding]:
     try:
         able = await llm.probe_json()
     except LLMError as error:
-        return [Finding("fail", f"model: {llm.model}", str(error))]
+        return [Finding("fail", f"model: {llm.model}", error.told)]
     if able:
         return [Finding("ok", f"model: {llm.model} answers, in JSON when asked to")]
     return [
@@ -140,25 +143,30 @@ async def look_at_json(llm: LLM) -> list[Finding]:
     ]
 
 
-async def look_at_clock(address: str, *, clock: Clock) -> Finding:
-    """Whether our time is the endpoint's, by the Date header of whatever it answers."""
+async def look_at_clock(settings: Settings, *, clock: Clock) -> Finding:
+    """What time it is here, and whether it is the endpoint's, by the Date header of whatever that answers."""
+    zone = zone_of(settings)
+    before = clock()
+    theirs = await _endpoints_time(settings.endpoint)
+    told = f"clock: {before.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M} local time, zone {zone}"
+    if theirs is None:
+        return Finding("ok", f"{told}, with nothing to compare it to")
+    if abs(theirs - before) <= SKEW:
+        return Finding("ok", told)
+    theirs = theirs.astimezone(ZoneInfo(zone))
+    return Finding("warn", f"{told}, but {theirs:%Y-%m-%d %H:%M} at the endpoint", "set this machine's time")
+
+
+async def _endpoints_time(endpoint: str | None) -> datetime | None:
+    """The time at an endpoint, None where it tells none."""
+    if endpoint is None:
+        return None
     try:
         async with httpx2.AsyncClient(timeout=PATIENCE) as client:
-            before = clock()
-            header = (await client.get(f"{address}/models")).headers["Date"]
-        theirs = parsedate_to_datetime(header).replace(tzinfo=UTC)
-    except (httpx2.HTTPError, KeyError, ValueError):
-        return Finding("ok", f"clock: {_moment(clock())}, with nothing to compare it to")
-    skew = abs(theirs - before)
-    if skew <= SKEW:
-        return Finding("ok", f"clock: {_moment(before)}")
-    return Finding(
-        "warn", f"clock: {_moment(before)} here, {_moment(theirs)} at the endpoint", "set this machine's time"
-    )
-
-
-def _moment(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M} UTC"
+            header = (await client.get(f"{normalise_base_url(endpoint)}/models")).headers["Date"]
+        return parsedate_to_datetime(header).replace(tzinfo=UTC)
+    except (httpx2.HTTPError, httpx2.InvalidURL, KeyError, ValueError):
+        return None
 
 
 async def look_at_embedder(make: Callable[[], ClosableEmbedder | None]) -> Finding:
@@ -173,7 +181,9 @@ async def look_at_embedder(make: Callable[[], ClosableEmbedder | None]) -> Findi
     try:
         (vector,) = await embedder.embed(["hello"])
     except EmbedderUnavailable as error:
-        return Finding("fail", f"embeddings: {embedder.model}", str(error))
+        refusal = error.__cause__
+        told = refusal.told if isinstance(refusal, LLMError) else str(error)
+        return Finding("fail", f"embeddings: {embedder.model}", told)
     finally:
         await embedder.aclose()
     if vector is None:

@@ -10,7 +10,7 @@ import asyncio
 import io
 import logging
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NoReturn
 
@@ -46,7 +46,6 @@ Data = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="Folder of the database, instead of data_dir.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
-Work = Coroutine[Any, Any, int]
 
 
 @cli.callback(invoke_without_command=True)
@@ -70,19 +69,19 @@ def chat(
     debug: Annotated[bool, typer.Option("--debug", help="Print how each reply came to be.")] = False,
 ) -> None:
     """Talk in this terminal. Needs no key, no server and no configuration."""
-    _work(lambda settings: composition.chat(settings, user=user, debug=debug), data=data)
+    _work(lambda settings: asyncio.run(composition.chat(settings, user=user, debug=debug)), data=data)
 
 
 @cli.command()
 def init() -> None:
     """Ask for what is missing, test it at once and write it to .env."""
-    raise typer.Exit(setup.main(Path(), _settings()))
+    _look(lambda: setup.main(Path(), load()))
 
 
 @cli.command()
 def run(*, data: Data = None) -> None:
     """Serve every platform whose token is set, until stopped."""
-    _work(composition.run, data=data, aloud=True)
+    _work(lambda settings: asyncio.run(composition.run(settings)), data=data, aloud=True)
 
 
 @cli.command()
@@ -92,11 +91,17 @@ def check(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only what is not right.")] = False,
 ) -> None:
     """Say line by line whether everything is ready, and what to do where it is not."""
-    findings = asyncio.run(checks.examine(Path(), clock=composition.utc_now, embedder=choose_embedder, data_dir=data))
-    for finding in findings:
-        if not quiet or finding.level != "ok":
-            typer.echo(finding.line)
-    raise typer.Exit(FAILED if any(finding.level == "fail" for finding in findings) else 0)
+
+    def look() -> int:
+        findings = asyncio.run(
+            checks.examine(Path(), clock=composition.utc_now, embedder=choose_embedder, data_dir=data)
+        )
+        for finding in findings:
+            if not quiet or finding.level != "ok":
+                typer.echo(finding.line)
+        return FAILED if any(finding.level == "fail" for finding in findings) else 0
+
+    _look(look, data=data)
 
 
 @cli.command(name="replay")
@@ -109,7 +114,7 @@ def replay_file(
     data: Data = None,
 ) -> None:
     """Play a conversation from JSON lines through the real bot, under a clock the lines drive."""
-    _work(lambda settings: replay.replay(settings, file, sys.stdout), data=data)
+    _work(lambda settings: asyncio.run(replay.replay(settings, file, sys.stdout)), data=data)
 
 
 @bench.command(name="recall")
@@ -122,13 +127,13 @@ def recall_bench(
     ] = "local",
 ) -> None:
     """Measure how well recall finds what a question needs."""
-    raise typer.Exit(bench_recall.main(data, as_json=as_json, embedder=embedder))
+    _look(lambda: bench_recall.main(data, as_json=as_json, embedder=embedder))
 
 
 @bench.command(name="speed")
 def speed_bench(*, as_json: Json = False) -> None:
     """Measure how fast recall is, against a plain loop and against numpy."""
-    raise typer.Exit(bench_speed.main(as_json=as_json))
+    _look(lambda: bench_speed.main(as_json=as_json))
 
 
 def main() -> None:
@@ -140,33 +145,60 @@ def main() -> None:
     cli()
 
 
-def _work(work: Callable[[Settings], Work], *, data: Path | None, aloud: bool = False) -> NoReturn:
+def _work(work: Callable[[Settings], int], *, data: Path | None, aloud: bool = False) -> NoReturn:
     """Do ``work`` with the settings of this folder and leave; ``aloud`` copies the log to stderr."""
-    settings = _settings(data)
+    try:
+        settings = load(overrides=_overrides(data))
+    except SettingsError as error:
+        _leave(str(error), MISUSED)
     try:
         log = logs.start(settings.data_dir, secrets=logs.secrets_of(settings), console=sys.stderr if aloud else None)
     except OSError as error:
         _leave(f"{settings.data_dir} cannot be written ({error.strerror}): choose another folder with --data", FAILED)
+    _guarded(lambda: work(settings), lambda: log)
+
+
+def _look(look: Callable[[], int], *, data: Path | None = None) -> NoReturn:
+    """Do what has no log of its own and leave: warnings go to stderr, only the unexpected opens the file."""
     try:
-        code = asyncio.run(work(settings))
-    except SettingsError as error:
-        _leave(str(error), MISUSED)
+        settings = load(overrides=_overrides(data))
+    except SettingsError:
+        settings = Settings(**_overrides(data))  # To tell what is wrong with them is for the command itself.
+    secrets = logs.secrets_of(settings)
+    logs.start_aloud(sys.stderr, secrets=secrets)
+    _guarded(look, lambda: logs.start(settings.data_dir, secrets=secrets))
+
+
+def _guarded(work: Callable[[], int], log: Callable[[], Path]) -> NoReturn:
+    """The border of every command: a person gets a sentence, the file of ``log`` the traceback."""
+    try:
+        code = work()
+    except (typer.Exit, typer.Abort):
+        raise
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
+    except SettingsError as error:
+        _leave(str(error), MISUSED)
     except (AdapterError, DatabaseError) as error:
         _log.error("%s", error, exc_info=error.__cause__)
         _leave(str(error), FAILED)
-    except Exception:  # noqa: BLE001 - the outermost border: a person gets a sentence, the log the traceback
-        _log.exception("stopped by an unexpected error")
-        _leave(f"Something went wrong; {log} says what. `python -m bot check` may name the cause.", FAILED)
+    except Exception as error:  # noqa: BLE001 - nothing lies behind this border
+        _leave(_written_down(error, log), FAILED)
     raise typer.Exit(code)
 
 
-def _settings(data: Path | None = None) -> Settings:
+def _written_down(error: Exception, log: Callable[[], Path]) -> str:
+    """Put an unexpected error into the log and return what to tell about it."""
     try:
-        return load(overrides={"data_dir": data} if data else None)
-    except SettingsError as error:
-        _leave(str(error), MISUSED)
+        file = log()
+    except OSError:
+        return f"Something went wrong ({type(error).__name__}), and no log can be written: --data names a folder."
+    _log.error("stopped by an unexpected error", exc_info=error)
+    return f"Something went wrong; {file} says what. `python -m bot check` may name the cause."
+
+
+def _overrides(data: Path | None) -> dict[str, Any]:
+    return {} if data is None else {"data_dir": data}
 
 
 def _leave(message: str, code: int) -> NoReturn:

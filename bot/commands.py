@@ -11,6 +11,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from bot.message import Button, CommandSpec, Reply
+from bot.trace import may_be_named
 from config.locales import phrase
 from memory import Memory, PickError, attribute_label, wants_forgetting
 from memory.model import SELF, Account, Chat, Entry, Event, Message, ProfileLine
@@ -122,17 +123,17 @@ class Commands:
         decision = await self._memory.remember(turn.owner, turn.chat, turn.message, turn.words)
         if decision.entry is None:
             return Reply(phrase("remember.refused", language, reason=decision.reason), private=True)
+        named = may_be_named(decision.entry, turn.chat)
         closed = await self._memory.entries(turn.owner, decision.closed)
-        return Reply(
-            phrase(
-                "remember.kept",
-                language,
-                text=decision.entry.text,
-                known=decision.action == "confirmed",
-                replaced=[entry.text for entry in closed.values()] if turn.chat.private else [],
-            ),
-            private=True,
+        text = phrase(
+            "remember.kept",
+            language,
+            # What was said in private before stays there: a group hears back only what was just said to it.
+            text=decision.entry.text if named else turn.words,
+            known=named and decision.action == "confirmed",
+            replaced=[e.text for e in closed.values() if not isinstance(e, Message) and may_be_named(e, turn.chat)],
         )
+        return Reply(text, private=True)
 
     async def _forget(self, turn: Turn) -> Reply:
         now, language = self._clock(), turn.owner.language
@@ -187,10 +188,12 @@ class Commands:
         return Reply(text, (undo,), private=True)
 
     async def _undo(self, turn: Turn) -> Reply:
-        return await self._undone(turn.owner, None, now=self._clock())
+        return await self._undone(turn.owner, None, now=self._clock(), asked_at=turn.message.at)
 
-    async def _undone(self, owner: Account, deletion: int | None, *, now: datetime) -> Reply:
-        undone = await self._memory.undo(owner, deletion, now=now)
+    async def _undone(
+        self, owner: Account, deletion: int | None, *, now: datetime, asked_at: datetime | None = None
+    ) -> Reply:
+        undone = await self._memory.undo(owner, deletion, now=now, asked_at=asked_at)
         if undone is None:
             return Reply(phrase("undo.nothing", owner.language), private=True)
         return Reply(phrase("undo.done", owner.language, **undone.counts), private=True)
@@ -216,31 +219,49 @@ class Commands:
         return Reply(phrase("new", turn.owner.language))
 
 
-def _shown(entry: Entry, owner: Account, number: int) -> dict[str, object]:
-    """A memory as a list shows it: number, text, about whom, when it happens, since when it is known."""
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A memory as a list shows it; ``when`` is the day of an event, ``since`` the day it was said, both ISO."""
+
+    number: int
+    label: str
+    text: str
+    subject: str
+    when: str
+    since: str
+    inferred: bool
+
+
+def _shown(entry: Entry, owner: Account, number: int) -> Shown:
     zone = ZoneInfo(owner.zone)
     label, text = "", entry.text
     # A label says nothing about which thing is the favourite; the whole line does.
     if isinstance(entry, ProfileLine) and ":" not in entry.attribute:
         label, text = attribute_label(entry.attribute, owner.language), entry.value
-    return {
-        "number": number,
-        "label": label,
-        "text": text,
-        "subject": "" if entry.subject == SELF else entry.subject,
-        "when": entry.span.start.astimezone(zone).date().isoformat() if isinstance(entry, Event) else "",
-        "since": entry.provenance.said_at.astimezone(zone).date().isoformat(),
-        "inferred": entry.provenance.source == "summary",
-    }
+    return Shown(
+        number=number,
+        label=label,
+        text=text,
+        subject="" if entry.subject == SELF else entry.subject,
+        when=entry.span.start.astimezone(zone).date().isoformat() if isinstance(entry, Event) else "",
+        since=entry.provenance.said_at.astimezone(zone).date().isoformat(),
+        inferred=entry.provenance.source == "summary",
+    )
 
 
 def _reason(unit: Entry | Message, owner: Account, chat: Chat) -> dict[str, object]:
     """A recalled memory and the words it rests on; in a group without them, for they may come from elsewhere."""
     zone = ZoneInfo(owner.zone)
     if isinstance(unit, Message):
-        return {"text": _excerpt(unit.text), "date": unit.at.astimezone(zone).date().isoformat(), "quote": ""}
+        return {
+            "speaker": "" if unit.speaker == owner.name else unit.speaker,
+            "text": _excerpt(unit.text),
+            "date": unit.at.astimezone(zone).date().isoformat(),
+            "quote": "",
+        }
     citation = unit.provenance.citations[-1]
     return {
+        "speaker": "",
         "text": _excerpt(unit.text),
         "date": citation.at.astimezone(zone).date().isoformat(),
         "quote": _excerpt(citation.quote) if chat.private else "",

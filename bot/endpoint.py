@@ -29,14 +29,14 @@ HINTS: Final[dict[Kind, str]] = {
     "timeout": "no answer in time: see model.timeout_seconds and embedder.timeout_seconds in recollect.toml",
     "unreachable": "nobody answers there: check OPENAI_BASE_URL, and that the server runs",
     "context_too_long": "the prompt is longer than the model takes: lower model.context_tokens in recollect.toml",
-    "refused": "the endpoint refuses the request: its own words say why",
+    "refused": "the endpoint refuses the request: `python -m bot check` shows what it says to one of our own",
     "bad_answer": "that is no answer of an OpenAI-compatible endpoint: check OPENAI_BASE_URL "
     "(a missing /v1 often leads to a web page)",
 }
 """What an operator can do, by kind of failure."""
 
 _DETAIL_LIMIT: Final = 300
-"""Characters of the endpoint's own words that go into the log."""
+"""Characters of the endpoint's own words that ``check`` and ``init`` show."""
 
 _ENDPOINT_PATH: Final = re.compile(r"/(?:chat/completions|completions|embeddings|models|responses)$")
 _CONTEXT_CODES: Final = frozenset({"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"})
@@ -67,21 +67,28 @@ _WORD_STATUS: Final = {
 
 
 class LLMError(Exception):
-    """A request to an endpoint failed. ``str()`` is for the log and names the fix, never the key.
+    """A request to an endpoint failed. ``str()`` is for the log and names the fix.
 
-    ``kind`` is for the handler, ``status`` the HTTP status if there was one, ``detail`` the endpoint's
-    own words.
+    ``kind`` is for the handler, ``status`` the HTTP status if there was one, ``detail`` the endpoint's own
+    words, without the key. These often quote what they refuse, and a log outlives /forget: they are never in
+    ``str()`` or ``repr()``, and shown only where nobody's words were sent (``told``).
     """
 
     def __init__(self, kind: Kind, detail: str = "", *, status: int | None = None) -> None:
-        super().__init__(kind, detail)
+        super().__init__(kind, status)
         self.kind: Kind = kind
         self.status = status
         self.detail = detail
 
     def __str__(self) -> str:
+        status = "" if self.status is None else f" (HTTP {self.status})"
+        return f"{self.kind.replace('_', ' ')}{status}: {self.hint}"
+
+    @property
+    def told(self) -> str:
+        """The error together with the endpoint's words; for requests of our own making alone."""
         detail = self.detail if len(self.detail) <= _DETAIL_LIMIT else f"{self.detail[:_DETAIL_LIMIT]}…"
-        return ": ".join(filter(None, (self.kind.replace("_", " "), self.hint, detail)))
+        return f"{self}: {detail}" if detail else str(self)
 
     @property
     def hint(self) -> str:
@@ -92,7 +99,6 @@ class LLMError(Exception):
         """Take ``secret`` out of the endpoint's words, which like to quote the key they refuse."""
         if secret:
             self.detail = self.detail.replace(secret, "***")
-            self.args = (self.kind, self.detail)
         return self
 
 

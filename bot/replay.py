@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal, TextIO
 
@@ -20,7 +20,8 @@ from bot.message import ChatRef, Incoming, Press, Quote, Reply
 from bot.text import clean
 from bot.trace import TurnTrace
 from config.settings import Settings
-from memory.model import Entry, Event, ProfileLine
+from memory import DatabaseError, Memory
+from memory.model import EVERYWHERE, PRIVATE, Account, Entry, Event, ProfileLine
 
 BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """Where the clock stands until the first line sets it."""
@@ -137,10 +138,9 @@ class ReplayClock:
 
 
 class Capture:
-    """The sink and the adapter of a replay: keeps what a person would have seen."""
+    """The sink of a replay: keeps what a person would have seen."""
 
-    def __init__(self, platform: str) -> None:
-        self.name = platform
+    def __init__(self) -> None:
         self.replies: list[Reply] = []
 
     async def show(self, text: str) -> None:
@@ -154,13 +154,20 @@ class Capture:
     async def done(self) -> None:
         """Nothing waits for it: a replay goes line by line."""
 
+
+class Mailbox:
+    """The adapter of a replay: ``notices`` grows by what nobody asked for just now, with the chat it goes to."""
+
+    def __init__(self, platform: str, notices: list[Json]) -> None:
+        self.name = platform
+        self._notices = notices
+
     async def run(self, *_: object) -> None:
         """Nothing to serve."""
 
     async def notify(self, chat: ChatRef, reply: Reply) -> None:
-        """Keep a receipt with the replies."""
-        del chat
-        self.replies.append(reply)
+        """Keep a notice."""
+        self._notices.append({"platform": chat.platform, "chat": chat.key, "text": reply.text})
 
 
 async def replay(settings: Settings, lines_in: TextIO, lines_out: TextIO) -> int:
@@ -185,11 +192,12 @@ class Player:
         self._settings = settings
         self._clock = ReplayClock()
         self._traces: list[TurnTrace] = []
+        self._notices: list[Json] = []
         self._shown_in: dict[str, ChatRef] = {}
         self._ticked = BEGINNING
 
     async def play(self, lines: TextIO) -> AsyncGenerator[Json, None]:
-        """Yield one answer a line; blank lines are skipped."""
+        """Yield one answer a line, each with the notices that fell due; blank lines are skipped."""
         numbered = ((number, text) for number, text in enumerate(lines, 1) if text.strip())
         again = True
         while again:
@@ -204,9 +212,9 @@ class Player:
                         answer = await self._answer(app, line)
                     except LineError as error:
                         answer = {"error": f"line {number}: {error}"}
-                    yield answer
+                    yield answer | self._delivered()
             if again:
-                yield {"restart": True}
+                yield {"restart": True} | self._delivered()
 
     async def _answer(self, app: App, line: Line) -> Json:
         match line:
@@ -222,12 +230,14 @@ class Player:
                 return {"not yet": next(name for name in NOT_YET if name in (line.model_extra or {}))}
 
     async def _message(self, app: App, line: MessageLine) -> Json:
-        sink = self._sink(app, line.platform)
         await self._reach(app, line.at)
         chat = ChatRef(line.platform, line.chat, private=line.chat.startswith("dm:"), thread=line.thread)
         if line.role == "assistant":
-            await app.agent.import_reply(chat, line.user, line.id, line.text, line.at)
-            return {"id": line.id, "replies": [], "buttons": []}
+            try:
+                await app.agent.import_reply(chat, line.user, line.id, line.text, line.at)
+            except DatabaseError as error:
+                raise LineError(f"not imported ({error}): each line of the bot in a chat needs its own id") from error
+            return {"id": line.id} | self._seen(Capture(), chat)
         quoted = line.reply_to
         incoming = Incoming(
             chat=chat,
@@ -241,9 +251,10 @@ class Player:
             forward_from=line.forward_from,
             wants_reply=line.reply,
         )
+        sink = Capture()
         await app.conversation.submit(incoming, sink)
         await app.conversation.idle()
-        await app.tick()
+        await self._keep_house(app)
         return {"id": line.id} | self._seen(sink, chat)
 
     async def _press(self, app: App, line: PressLine) -> Json:
@@ -251,7 +262,7 @@ class Player:
         chat = self._shown_in.get(line.press)
         if chat is None:
             raise LineError(f"no button {line.press} was shown in this replay")
-        sink = self._sink(app, chat.platform)
+        sink = Capture()
         await app.conversation.submit(Press(chat, line.user, "", line.press, self._clock.now), sink)
         await app.conversation.idle()
         return {"press": line.press} | self._seen(sink, chat)
@@ -261,33 +272,33 @@ class Player:
             self._clock.reach(_in_reach(self._clock.now + timedelta(seconds=line.advance)))
         except (OverflowError, ValueError) as error:
             raise LineError(f"advance: time ends before that ({error})") from error
-        done = await app.memory.run_due(now=self._clock.now)
-        owed = {notice.owner.platform for notice in await app.memory.notices()}
-        captures = [self._sink(app, platform) for platform in sorted(owed)]
-        await app.deliver_notices()
-        self._ticked = self._clock.now
-        return {
-            "advanced": line.advance,
-            "jobs": {name: dict(counts) for name, counts in done.items()},
-            "replies": [reply.text for capture in captures for reply in capture.replies],
-        }
+        return {"advanced": line.advance, "jobs": await self._keep_house(app)}
 
     async def _dump(self, app: App, line: DumpLine) -> Json:
         owner = await app.memory.known_account(line.platform, line.dump)
         history = [] if owner is None else await app.memory.history(owner)
-        return {"dump": line.dump, "memories": [memory_of(entry, self._clock.now) for entry in history]}
+        now = self._clock.now if self._clock.now > BEGINNING else newest(history)
+        places = {} if owner is None else await _places(app.memory, owner, history)
+        return {"dump": line.dump, "memories": [memory_of(entry, now=now, places=places) for entry in history]}
 
     async def _reach(self, app: App, at: datetime) -> None:
         """Let time pass up to a line; housekeeping that would have run meanwhile runs now."""
         self._clock.reach(at)
         if self._clock.now - self._ticked >= timedelta(seconds=self._settings.jobs.every_seconds):
-            self._ticked = self._clock.now
-            await app.tick()
+            await self._keep_house(app)
 
-    def _sink(self, app: App, platform: str) -> Capture:
-        capture = Capture(platform)
-        app.adapters[platform] = capture
-        return capture
+    async def _keep_house(self, app: App) -> dict[str, Json]:
+        """Do what is due and deliver what is owed, whatever the platform; returns the counts of each job."""
+        self._ticked = self._clock.now
+        done = await app.memory.run_due(now=self._clock.now)
+        for owed in await app.memory.notices():
+            app.adapters.setdefault(owed.owner.platform, Mailbox(owed.owner.platform, self._notices))
+        await app.deliver_notices()
+        return {name: dict(counts) for name, counts in done.items()}
+
+    def _delivered(self) -> Json:
+        notices, self._notices[:] = list(self._notices), []
+        return {"notices": notices}
 
     def _seen(self, sink: Capture, chat: ChatRef) -> Json:
         buttons = [button for reply in sink.replies for button in reply.buttons]
@@ -297,7 +308,8 @@ class Player:
         return {
             "replies": [reply.text for reply in sink.replies],
             "buttons": [{"id": button.id, "label": button.label} for button in buttons],
-        } | ({"trace": traces[-1]} if traces else {})
+            "trace": traces[-1] if traces else None,
+        }
 
 
 def read(text: str) -> Line:
@@ -315,8 +327,22 @@ def read(text: str) -> Line:
         raise LineError("; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())) from error
 
 
-def memory_of(entry: Entry, now: datetime) -> Json:
-    """A memory as a dump shows it; times in ISO 8601 UTC."""
+def newest(history: Sequence[Entry]) -> datetime:
+    """The latest time at which anything was known of these memories: the present of who has no other."""
+    origins = [entry.provenance for entry in history]
+    known = [at for p in origins for at in (p.said_at, p.created_at, p.confirmed_at, p.retired_at) if at is not None]
+    return max(known, default=BEGINNING)
+
+
+async def _places(memory: Memory, owner: Account, history: Sequence[Entry]) -> dict[int, str]:
+    """Every audience of these memories in words: "private", "everywhere", or the key of the one chat."""
+    words = {PRIVATE: "private", EVERYWHERE: "everywhere"}
+    chats = {entry.provenance.audience for entry in history} - words.keys()
+    return words | {no: await memory.chat_key(owner, no) for no in chats}
+
+
+def memory_of(entry: Entry, *, now: datetime, places: Mapping[int, str]) -> Json:
+    """A memory as a dump shows it; times in ISO 8601 UTC, ``places`` puts audiences into words."""
     p = entry.provenance
     times = {
         "said_at": p.said_at,
@@ -339,7 +365,7 @@ def memory_of(entry: Entry, now: datetime) -> Json:
         "subject": entry.subject,
         "text": entry.text,
         **shape,
-        "audience": p.audience,
+        "audience": places[p.audience],
         "source": p.source,
         "confidence": p.confidence,
         "confirmations": p.confirmations,

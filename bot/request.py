@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -19,8 +20,12 @@ from memory.ports import TokenCounter
 
 QUOTE_CHARACTERS: Final = 1_000
 """Most of a quoted message that goes along; the question itself is never cut."""
+LONGEST_NAME: Final = 64
+"""Characters of a name in a prompt; longer ones are messages in disguise."""
 FRAME_TOKENS: Final = 64
 """Room for what an endpoint adds around the messages."""
+
+_LINE_END: Final = re.compile(r"[\n\u2028\u2029]")
 
 
 class Requests:
@@ -56,12 +61,23 @@ class Requests:
         everything = asks_about_everything(message.text)
         units = [unit for unit in trace.found.units if everything or unit.band != "always" or unit.score > 0]
         lines = [
-            {"text": unit.text, "date": unit.at.astimezone(zone).date().isoformat(), "sure": unit.band != "perhaps"}
+            {
+                "speaker": "" if unit.speaker == owner.name else unit.speaker,
+                "text": unit.text,
+                "date": unit.at.astimezone(zone).date().isoformat(),
+                "sure": unit.band != "perhaps",
+            }
             for unit in units
             if asked and unit.text not in trace.kept
         ]
         return phrase(
-            "chat.without_model", owner.language, kept=trace.kept, ended=trace.ended, asked=asked, recalled=lines
+            "chat.without_model",
+            owner.language,
+            kept=trace.kept,
+            ended=trace.ended,
+            noted=trace.noted,
+            asked=asked,
+            recalled=lines,
         )
 
     def _system(self, owner: Account, at: datetime) -> str:
@@ -76,13 +92,19 @@ class Requests:
     def _asked(self, owner: Account, chat: Chat, incoming: Incoming, found: Recollection) -> str:
         parts = [block(found, owner)]
         if incoming.reply_to is not None and incoming.reply_to.text:
-            quoted = clean(incoming.reply_to.text)[:QUOTE_CHARACTERS]
-            parts.append(phrase("chat.quoted", owner.language, name=incoming.reply_to.name, text=quoted))
+            quoted = _inset(clean(incoming.reply_to.text)[:QUOTE_CHARACTERS])
+            parts.append(phrase("chat.quoted", owner.language, name=one_line(incoming.reply_to.name), text=quoted))
         words = clean(incoming.text)
         if incoming.forward_from is not None:
-            words = phrase("chat.forwarded", owner.language, name=incoming.forward_from, text=words)
-        parts.append(words if chat.private else f"{owner.name}: {words}")
+            parts.append(_forwarded(owner, one_line(incoming.forward_from), words))
+        else:
+            parts.append(words if chat.private else _spoken(owner.name, words))
         return "\n\n".join(part for part in parts if part)
+
+
+def one_line(name: str) -> str:
+    """A name as a prompt may hold it: it cannot open a line of its own."""
+    return " ".join(clean(name).split())[:LONGEST_NAME]
 
 
 def local_time(at: datetime, owner: Account) -> str:
@@ -104,8 +126,22 @@ def _told(line: Message, owner: Account, chat: Chat) -> dict[str, str]:
     if line.role == "bot":
         return {"role": "assistant", "content": line.text}
     if line.kind == "forwarded":
-        return {"role": "user", "content": phrase("chat.forwarded", owner.language, name=line.speaker, text=line.text)}
-    return {"role": "user", "content": line.text if chat.private else f"{line.speaker}: {line.text}"}
+        return {"role": "user", "content": _forwarded(owner, line.speaker, line.text)}
+    return {"role": "user", "content": line.text if chat.private else _spoken(line.speaker, line.text)}
+
+
+def _spoken(speaker: str, text: str) -> str:
+    """What somebody said in a group, as one entry of the talk."""
+    return f"{speaker}: {_inset(text)}"
+
+
+def _forwarded(owner: Account, name: str, text: str) -> str:
+    return phrase("chat.forwarded", owner.language, name=name, text=_inset(text))
+
+
+def _inset(text: str) -> str:
+    """A text whose further lines stand back, so that none of them can pass for a speaker or the end of a quote."""
+    return _LINE_END.sub(r"\g<0>  ", text)
 
 
 def _merged(messages: list[dict[str, str]]) -> Request:

@@ -10,7 +10,7 @@ from pathlib import Path
 import dotenv
 import typer
 
-from bot import discovery
+from bot import discovery, logs
 from bot.llm import LLM, LLMError
 from bot.message import AdapterError
 from bot.platforms import Platform, whose
@@ -57,7 +57,7 @@ def _model(settings: Settings) -> Answers:
         try:
             models = asyncio.run(_models(address, key, settings))
         except (LLMError, ValueError) as error:
-            typer.echo(str(error), err=True)
+            typer.echo(error.told if isinstance(error, LLMError) else str(error), err=True)
             if settings.endpoint:
                 return {}
             continue
@@ -115,6 +115,8 @@ def _on_this_machine(address: str) -> bool:
 
 
 def _ask(question: str, *, hidden: bool = False) -> str:
-    """Ask; Enter alone skips."""
+    """Ask; Enter alone skips. What is typed unseen is kept out of the log from then on."""
     answer: str = typer.prompt(f"{question}; Enter skips", default="", show_default=False, hide_input=hidden)
+    if hidden:
+        logs.hide(answer.strip())
     return answer.strip()

@@ -6,16 +6,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.window import Window
-from memory.model import Decision, Recollection
+from memory.model import EVERYWHERE, Chat, Decision, Entry, Recollection
 
 Request = list[dict[str, str]]
 
 
+def may_be_named(entry: Entry, room: Chat) -> bool:
+    """Whether a reply in ``room`` may hold the words of a memory: in a group only what belongs there."""
+    return room.private or entry.provenance.audience in (room.audience, EVERYWHERE)
+
+
 @dataclass(slots=True)
 class TurnTrace:
-    """Filled while a turn is answered. :meth:`stored` holds ids and scores only; the words stay in the stores."""
+    """Filled while a turn is answered. :meth:`stored` holds ids and scores only; the words stay in the stores.
+
+    ``room`` is where it is answered, ``question`` the id of the message.
+    """
 
     question: int
+    room: Chat
     learned: list[Decision] = field(default_factory=list)
     found: Recollection = field(default_factory=Recollection)
     window: Window = field(default_factory=Window)
@@ -26,14 +35,22 @@ class TurnTrace:
 
     @property
     def kept(self) -> list[str]:
-        """What the rules stored or confirmed, as the rows have it."""
-        stored = ("added", "confirmed", "superseded")
-        return [d.entry.text for d in self.learned if d.entry is not None and d.action in stored]
+        """What the rules stored or confirmed, as the rows have it; only what may be named in the room."""
+        return self._named("added", "confirmed", "superseded")
 
     @property
     def ended(self) -> list[str]:
-        """What the person said does not hold any more."""
-        return [d.entry.text for d in self.learned if d.entry is not None and d.action == "retired"]
+        """What the person said does not hold any more; only what may be named in the room."""
+        return self._named("retired")
+
+    @property
+    def noted(self) -> bool:
+        """Whether memory took up anything at all, nameable or not."""
+        return any(decision.action != "dropped" for decision in self.learned)
+
+    def _named(self, *actions: str) -> list[str]:
+        entries = (decision.entry for decision in self.learned if decision.action in actions)
+        return [entry.text for entry in entries if entry is not None and may_be_named(entry, self.room)]
 
     def stored(self) -> dict[str, Any]:
         """The trace as it is kept: no text of anybody, so that forgetting never has to search it."""

@@ -151,6 +151,10 @@ class Memory:
         """The chat ``key`` on the owner's platform, made when first seen."""
         return await self._chats.enter(owner, key, private=private, thread=thread, at=self._clock())
 
+    async def chat_key(self, owner: Account, no: int) -> str:
+        """The platform's key of a chat, for a reader who knows no numbers. Raises KeyError."""
+        return (await self._chats.address(owner, no))[0]
+
     # ---- the way of a message ------------------------------------------------------------------------
 
     async def note(self, owner: Account, chat: Chat, line: Line) -> Heard:

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -27,12 +28,15 @@ ROOT = Path(__file__).parent.parent
 
 
 class Platform:
-    """An adapter whose runs go as told: an exception is raised, None serves until cancelled."""
+    """An adapter whose runs go as told: an exception is raised, None serves until cancelled.
 
-    def __init__(self, name: str, *runs: Exception | None, refusals: int = 0) -> None:
+    The first notices meet ``refusals``, one each.
+    """
+
+    def __init__(self, name: str, *runs: Exception | None, refusals: Sequence[Exception] = ()) -> None:
         self.name = name
         self.runs = list(runs)
-        self.refusals = refusals
+        self.refusals = list(refusals)
         self.begun = asyncio.Event()
         self.cancelled = False
         self.notices: list[tuple[str, str]] = []
@@ -53,8 +57,7 @@ class Platform:
 
     async def notify(self, chat: ChatRef, reply: Reply) -> None:
         if self.refusals:
-            self.refusals -= 1
-            raise DeliveryError("blocked")
+            raise self.refusals.pop(0)
         self.notices.append((chat.key, reply.text))
 
 
@@ -142,11 +145,10 @@ async def test_a_message_of_a_platform_is_answered_before_the_stop_ends(
     assert screen.replies[0].text.startswith("Noted: I live in Oslo.")
 
 
-async def owing(talk: Talk) -> None:
+async def owing(talk: Talk, user: str = "1001") -> None:
     """Forget something and let the time for undo pass; the receipt is then owed."""
-    await talk.say("I live in Oslo")
-    await talk.say("/forget Oslo")
-    await talk.say("/forget yes")
+    for words in ("I live in Oslo", "/forget Oslo", "/forget yes"):
+        await talk.say(words, user=user)
     talk.clock.advance(minutes=10)
 
 
@@ -167,10 +169,34 @@ async def test_a_receipt_that_is_not_taken_stays_owed(data_dir: Path, clock: Clo
         await talk.app.tick()
         assert len(await talk.app.memory.notices()) == 1
     async with talking(data_dir, clock) as talk:
-        talk.app.adapters[PLATFORM] = platform = Platform(PLATFORM, refusals=2)
+        refusals = [DeliveryError("blocked"), RuntimeError("a fault of the platform")]
+        talk.app.adapters[PLATFORM] = platform = Platform(PLATFORM, refusals=refusals)
         for _ in range(4):
             await talk.app.tick()
         assert len(platform.notices) == 1
+        assert await talk.app.memory.notices() == []
+
+
+async def test_a_platform_that_breaks_keeps_no_other_receipt_from_its_reader(data_dir: Path, clock: Clock) -> None:
+    async with talking(data_dir, clock) as talk:
+        await owing(talk)
+        await owing(talk, user="1002")
+        platform = Platform(PLATFORM, refusals=[RuntimeError("a fault of the platform")])
+        talk.app.adapters[PLATFORM] = platform
+        await talk.app.tick()
+        assert [key for key, _ in platform.notices] == ["dm:1002"]
+        await talk.app.tick()
+        assert [key for key, _ in platform.notices] == ["dm:1002", "dm:1001"]
+
+
+async def test_a_receipt_that_may_have_arrived_is_not_sent_again(data_dir: Path, clock: Clock) -> None:
+    async with talking(data_dir, clock) as talk:
+        await owing(talk)
+        unknown = DeliveryError("no answer in time", unknown=True)
+        talk.app.adapters[PLATFORM] = platform = Platform(PLATFORM, refusals=[unknown])
+        for _ in range(2):
+            await talk.app.tick()
+        assert (platform.refusals, platform.notices) == ([], [])
         assert await talk.app.memory.notices() == []
 
 

@@ -61,7 +61,7 @@ def test_a_finding_is_one_line_that_ends_with_the_fix() -> None:
 
 
 async def test_without_a_model_the_way_to_one_is_named(clock: Clock) -> None:
-    (finding,) = await check.look_at_model(Settings(), clock=clock)
+    (finding,) = await check.look_at_model(Settings())
     assert finding.level == "warn"
     assert "python -m bot init" in finding.fix
 
@@ -69,35 +69,31 @@ async def test_without_a_model_the_way_to_one_is_named(clock: Clock) -> None:
 async def test_a_good_endpoint_is_right_in_every_line(clock: Clock) -> None:
     async with OpenAIServer() as server:
         server.on(reply='{"ok": true}')
-        server.fault(match="/models", status=200, headers=NOON, body={"data": [{"id": "scripted"}]}, times=2)
-        findings = await check.look_at_model(settings(openai_base_url=server.base_url), clock=clock)
-    assert levels(findings) == ["ok", "ok", "ok"]
+        findings = await check.look_at_model(settings(openai_base_url=server.base_url))
+    assert levels(findings) == ["ok", "ok"]
     assert [finding.what for finding in findings] == [
         f"endpoint: {server.base_url}",
         "model: scripted answers, in JSON when asked to",
-        "clock: 2026-03-02 12:00 UTC",
     ]
 
 
 async def test_a_model_that_is_not_listed_is_told_with_what_is(clock: Clock) -> None:
     async with OpenAIServer(models=["qwen3:8b", "llama3"]) as server:
         server.on(reply='{"ok": true}')
-        findings = await check.look_at_model(
-            settings(openai_base_url=server.base_url, openai_model="qwen3"), clock=clock
-        )
+        findings = await check.look_at_model(settings(openai_base_url=server.base_url, openai_model="qwen3"))
     assert findings[1] == Finding("warn", "model: qwen3 is not in the endpoint's list", "it has qwen3:8b")
 
 
 async def test_a_missing_model_name_is_told_with_an_example(clock: Clock) -> None:
     async with OpenAIServer() as server:
-        findings = await check.look_at_model(settings(openai_base_url=server.base_url, openai_model=None), clock=clock)
+        findings = await check.look_at_model(settings(openai_base_url=server.base_url, openai_model=None))
     assert findings[1] == Finding("fail", "model: none named", "set OPENAI_MODEL, for example to scripted")
 
 
 async def test_a_model_that_writes_no_json_is_a_warning(clock: Clock) -> None:
     async with OpenAIServer() as server:
         server.on(reply="Sure! Everything is fine.")
-        findings = await check.look_at_model(settings(openai_base_url=server.base_url), clock=clock)
+        findings = await check.look_at_model(settings(openai_base_url=server.base_url))
     assert findings[1].level == "warn"
     assert "not in JSON" in findings[1].what
 
@@ -106,7 +102,7 @@ async def test_a_refused_key_fails_by_its_name_and_is_not_shown(clock: Clock) ->
     async with OpenAIServer() as server:
         server.fault(status=401, body={"error": {"message": "Incorrect API key: sk-hidden"}}, times=9)
         there = settings(openai_base_url=server.base_url, openai_api_key="sk-hidden")
-        findings = await check.look_at_model(there, clock=clock)
+        findings = await check.look_at_model(there)
     assert levels(findings)[:2] == ["fail", "fail"]
     assert "OPENAI_API_KEY" in findings[0].fix
     assert not any("sk-hidden" in finding.line for finding in findings)
@@ -116,7 +112,7 @@ async def test_an_endpoint_that_lists_nothing_may_still_answer(clock: Clock) -> 
     async with OpenAIServer() as server:
         server.fault(match="/models", status=404, times=2)
         server.on(reply='{"ok": true}')
-        findings = await check.look_at_model(settings(openai_base_url=server.base_url), clock=clock)
+        findings = await check.look_at_model(settings(openai_base_url=server.base_url))
     assert levels(findings)[:2] == ["ok", "ok"]
 
 
@@ -124,19 +120,48 @@ async def test_an_endpoint_that_is_away_fails_without_a_traceback(clock: Clock, 
     away = Settings.model_validate(
         {"openai_base_url": f"http://127.0.0.1:{unused_tcp_port}/v1", "openai_model": "x", "model": {"retries": 0}}
     )
-    findings = await check.look_at_model(away, clock=clock)
-    assert levels(findings) == ["fail", "fail", "ok"]
+    findings = await check.look_at_model(away)
+    assert levels(findings) == ["fail", "fail"]
     assert "OPENAI_BASE_URL" in findings[0].fix
-    assert "nothing to compare" in findings[2].what
+    assert away.openai_base_url is not None
+    assert away.openai_base_url in findings[0].fix
+    finding = await check.look_at_clock(away, clock=clock)
+    assert finding.level == "ok"
+    assert "nothing to compare" in finding.what
+
+
+async def test_what_the_endpoint_says_to_our_own_words_is_told() -> None:
+    async with OpenAIServer() as server:
+        server.fault(match="/chat/completions", status=400, body={"error": {"message": "no such colour"}}, times=9)
+        findings = await check.look_at_model(settings(openai_base_url=server.base_url))
+        server.fault(match="/embeddings", status=402, body={"error": {"message": "pay first"}}, times=9)
+        there = settings(
+            openai_base_url=server.base_url, openai_embedding_model="e", model={"retries": 0}, embedder={"kind": "auto"}
+        )
+        finding = await check.look_at_embedder(lambda: choose_embedder(there))
+    assert "no such colour" in findings[1].fix
+    assert "pay first" in finding.fix
+
+
+async def test_the_time_is_told_in_the_zone_of_the_settings_with_and_without_an_endpoint(clock: Clock) -> None:
+    async with OpenAIServer() as server:
+        server.fault(match="/models", status=200, headers=NOON)
+        there = settings(openai_base_url=server.base_url, zone="Europe/Berlin")
+        assert await check.look_at_clock(there, clock=clock) == Finding(
+            "ok", "clock: 2026-03-02 13:00 local time, zone Europe/Berlin"
+        )
+    for alone in (Settings(zone="Asia/Shanghai"), settings(openai_base_url="http://h/v1?x=1", zone="Asia/Shanghai")):
+        finding = await check.look_at_clock(alone, clock=clock)
+        assert finding.what.startswith("clock: 2026-03-02 20:00 local time, zone Asia/Shanghai")
 
 
 async def test_a_clock_that_is_wrong_is_told_with_both_times(clock: Clock) -> None:
     clock.advance(hours=-3)
     async with OpenAIServer() as server:
         server.fault(match="/models", status=200, headers=NOON)
-        finding = await check.look_at_clock(server.base_url, clock=clock)
+        finding = await check.look_at_clock(settings(openai_base_url=server.base_url, zone="UTC"), clock=clock)
     assert finding.level == "warn"
-    assert "2026-03-02 09:00 UTC here, 2026-03-02 12:00 UTC at the endpoint" in finding.what
+    assert "2026-03-02 09:00 local time, zone UTC, but 2026-03-02 12:00 at the endpoint" in finding.what
 
 
 @pytest.mark.parametrize(
@@ -225,6 +250,6 @@ async def test_everything_is_looked_at_and_the_embedder_is_closed(tmp_path: Path
     embedder = Widths(8)
     findings = await check.examine(tmp_path, clock=clock, embedder=lambda _: embedder, data_dir=tmp_path / "data")
     begins = [finding.what.split(":")[0] for finding in findings]
-    assert begins == ["settings", "database", "model", "embeddings", "platforms"]
+    assert begins == ["settings", "database", "model", "clock", "embeddings", "platforms"]
     assert embedder.closed
     assert not (tmp_path / "data").exists()

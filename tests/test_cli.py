@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import dotenv
 import pytest
@@ -18,7 +19,10 @@ from typer.testing import CliRunner, Result
 
 import bot
 from bot import app as composition
+from bot import check as checks
 from bot import discovery, heartbeat, logs, setup
+from bot.bench import recall as bench_recall
+from bot.bench import speed as bench_speed
 from bot.cli import cli
 from bot.discovery import Found
 from bot.message import AdapterError
@@ -142,11 +146,107 @@ def test_a_data_folder_that_is_a_file_is_told(folder: Path) -> None:
 def test_check_prints_a_line_each_and_fails_when_one_does(folder: Path) -> None:
     (folder / "recollect.toml").write_text("[embedder]\nkind = 'none'\n")
     lines = typed("check").output.splitlines()
-    assert [line[:4] for line in lines] == ["ok  ", "ok  ", "warn", "warn", "warn"]
+    assert [line[:4] for line in lines] == ["ok  ", "ok  ", "warn", "ok  ", "warn", "warn"]
     assert typed("check").exit_code == 0
     assert len(typed("check", "--quiet").output.splitlines()) == 3
     (folder / "data").touch()
     assert typed("check").exit_code == 1
+
+
+LOOKS = {
+    "check": (checks, "examine", ["check", "--data", "here"]),
+    "init": (setup, "main", ["init"]),
+    "bench recall": (bench_recall, "main", ["bench", "recall", "--data", "sets"]),
+    "bench speed": (bench_speed, "main", ["bench", "speed"]),
+}
+
+
+@pytest.mark.parametrize("command", LOOKS)
+def test_every_command_ends_in_a_sentence_and_writes_the_traceback_down_without_the_key(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    def fail(*_: object, **__: object) -> NoReturn:
+        logging.getLogger("bot.test").warning("seen %s", KEY)
+        raise RuntimeError(f"no luck with {KEY}")
+
+    module, name, words = LOOKS[command]
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr(module, name, fail)
+    result = typed(*words)
+    warning, told = result.output.splitlines()
+    assert result.exit_code == 1
+    assert warning.endswith("bot.test: seen ***")
+    file = folder / ("here" if command == "check" else "data") / logs.FILE
+    assert told.startswith(f"Something went wrong; {file.relative_to(folder)} says what.")
+    assert "no luck with ***" in file.read_text()
+    assert KEY not in file.read_text() + result.output
+
+
+def test_where_no_log_can_be_written_the_unexpected_is_a_sentence_all_the_same(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object, **__: object) -> NoReturn:
+        raise RuntimeError("no luck")
+
+    (folder / "file").touch()
+    monkeypatch.setattr(checks, "examine", fail)
+    result = typed("check", "--data", "file")
+    assert result.exit_code == 1
+    assert result.output.startswith("Something went wrong (RuntimeError)")
+    assert len(result.output.splitlines()) == 1
+
+
+def test_a_warning_while_looking_shows_no_traceback_and_leaves_no_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def look(*_: object, **__: object) -> list[checks.Finding]:
+        logging.getLogger("bot.test").error("odd", exc_info=RuntimeError("no luck"))
+        return []
+
+    monkeypatch.setattr(checks, "examine", look)
+    result = typed("check")
+    assert result.exit_code == 0
+    assert len(result.output.splitlines()) == 1
+    assert list(folder.iterdir()) == []
+
+
+def test_wrong_settings_are_findings_of_check_and_no_hindrance_to_a_measurement(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "recollect.toml").write_text("[recall]\nmax_tokens = -5\n")
+    result = typed("check")
+    assert result.exit_code == 1
+    assert result.output == "fail  settings — recollect.toml: [recall] max_tokens = -5: must be at least 0\n"
+    monkeypatch.setattr(bench_speed, "main", lambda **_: 0)
+    assert typed("bench", "speed").exit_code == 0
+
+
+def test_run_without_a_token_says_so_once() -> None:
+    result = typed("run")
+    assert result.exit_code == 1
+    assert result.output.count("No token is set") == 1
+    assert len(result.output.splitlines()) == 1
+
+
+def test_leaving_init_at_a_question_is_no_trouble(folder: Path) -> None:
+    (folder / ".env").write_text("OPENAI_API_KEY=k\nOPENAI_MODEL=m\n")
+    result = typed("init", keys="")
+    assert result.exit_code == 1
+    assert "went wrong" not in result.output
+
+
+def test_a_secret_typed_at_a_question_is_kept_out_of_the_log(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    (folder / ".env").write_text("OPENAI_API_KEY=k\nOPENAI_MODEL=m\nDISCORD_BOT_TOKEN=y\n")
+
+    async def whose(platform: str, token: str, _: Settings) -> str:
+        logging.getLogger("bot.test").warning("GET https://host/bot%s/getMe", token)
+        return platform
+
+    monkeypatch.setattr(setup, "whose", whose)
+    result = typed("init", keys=f"123:{KEY}\n")
+    assert result.exit_code == 0
+    assert "GET https://host/bot***/getMe" in result.output
+    assert KEY not in result.output
 
 
 def test_numpy_gets_one_thread_before_it_is_imported(tmp_path: Path) -> None:

@@ -372,3 +372,16 @@ async def test_commands_and_their_output_leave_no_text_in_the_journal(data_dir: 
         for words in ("/whatdoyouknow", "/undo", "/new", "/nosuch thing", "Please forget my bike"):
             assert await talk.say(words) != ""
         assert {(kind, text) for _, kind, text in talk.rows()} == {("command", "")}
+
+
+async def test_an_undo_that_is_delivered_again_undoes_nothing_more(data_dir: Path, clock: Clock) -> None:
+    async with talking(data_dir, clock) as talk:
+        await remembered(talk, "/remember my bike is red", "/remember my boat is blue")
+        for words in ("bike", "yes", "boat", "yes"):
+            await talk.say(f"/forget {words}")
+        assert (await talk.say("/undo", id="u1")).startswith("Back again")
+        # As after a kill between carrying the command out and noting that it was answered.
+        talk.alter("DELETE FROM journal WHERE answers = (SELECT id FROM journal WHERE platform_id = ?)", "u1")
+        assert (await talk.say("/undo", id="u1")).startswith("There is nothing to undo")
+        assert await talk.texts() == ["my boat is blue"]
+        assert (await talk.say("/undo")).startswith("Back again")

@@ -9,17 +9,18 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.conversation import QUEUE, Conversation
-from bot.message import ChatRef, DeliveryError, Incoming, Reply, Sink, Update
+from bot.message import ChatRef, DeliveryError, Incoming, Press, Reply, Sink, Update
 from tests.conftest import Clock
 
 
 class Shown:
-    """A sink that keeps what was sent; the first ``failures`` sends do not arrive."""
+    """A sink that keeps what was sent; the first ``failures`` sends do not arrive. ``broken`` raises at its end."""
 
-    def __init__(self, failures: int = 0) -> None:
+    def __init__(self, failures: int = 0, *, broken: bool = False) -> None:
         self.sent: list[str] = []
         self.dones = 0
         self.failures = failures
+        self.broken = broken
 
     async def show(self, text: str) -> None:
         raise AssertionError(f"nothing streams in these tests: {text}")
@@ -33,6 +34,8 @@ class Shown:
 
     async def done(self) -> None:
         self.dones += 1
+        if self.broken:
+            raise RuntimeError("the platform is gone")
 
 
 def said(text: str, chat: str = "dm:1", language: str = "en") -> Incoming:
@@ -119,13 +122,28 @@ async def test_a_reply_that_does_not_arrive_stops_nothing(clock: Clock) -> None:
     assert (sink.sent, sink.dones) == (["found"], 2)
 
 
-async def test_a_full_queue_says_so_once_and_loses_nothing_it_took(clock: Clock) -> None:
+async def test_a_sink_that_breaks_at_its_end_stops_nothing(clock: Clock) -> None:
+    async def answer(update: Update, sink: Sink) -> None:
+        await sink.send(Reply(texts(update)))
+
+    conversation = Conversation(answer, clock)
+    sink = Shown(broken=True)
+    await conversation.submit(said("one"), sink)
+    await conversation.submit(said("two"), sink)
+    await conversation.idle()
+    assert (sink.sent, sink.dones) == (["one", "two"], 2)
+
+
+async def test_a_full_queue_says_so_once_and_keeps_in_order_what_it_cannot_answer(clock: Clock) -> None:
     gate = asyncio.Event()
     answered: list[str] = []
+    kept: list[str] = []
 
     async def answer(update: Update, sink: Sink) -> None:
         await gate.wait()
-        answered.append(texts(update))
+        assert isinstance(update, Incoming)
+        (answered if update.wants_reply else kept).append(texts(update))
+        await sink.send(Reply("done"))
 
     conversation = Conversation(answer, clock)
     taken, refused = Shown(), Shown()
@@ -135,10 +153,42 @@ async def test_a_full_queue_says_so_once_and_loses_nothing_it_took(clock: Clock)
         await conversation.submit(said(str(n)), taken)
     for n in range(3):
         await conversation.submit(said(f"too much {n}"), refused)
+    press = Press(ChatRef("test", "dm:1"), "1", "", "forget:1:all", clock())
+    await conversation.submit(press, refused)
     gate.set()
     await conversation.idle()
-    assert (len(refused.sent), refused.dones) == (1, 3)
+    assert (len(refused.sent), refused.dones) == (1, 4)
+    assert refused.sent[0].startswith("That is more than I can answer at once.")
     assert answered == ["first", *map(str, range(QUEUE))]
+    assert kept == ["too much 0", "too much 1", "too much 2"]
+
+
+async def test_a_failure_and_a_full_queue_are_both_told_within_a_minute(clock: Clock) -> None:
+    gate = asyncio.Event()
+
+    async def answer(update: Update, sink: Sink) -> None:
+        await gate.wait()
+        raise RuntimeError(texts(update))
+
+    conversation = Conversation(answer, clock)
+    sink = Shown()
+    for n in range(QUEUE + 3):
+        await conversation.submit(said(str(n)), sink)
+    gate.set()
+    await conversation.idle()
+    assert [text.split()[0] for text in sorted(sink.sent)] == ["Something", "That"]
+
+
+async def test_who_was_told_of_a_failure_is_not_remembered_for_ever(clock: Clock) -> None:
+    async def answer(update: Update, sink: Sink) -> None:
+        raise RuntimeError(texts(update))
+
+    conversation = Conversation(answer, clock)
+    for n in range(50):
+        clock.advance(seconds=30)
+        await conversation.submit(said("x", f"dm:{n}"), Shown())
+        await conversation.idle()
+    assert len(conversation._told) <= 2
 
 
 async def test_a_stop_answers_what_was_already_taken(clock: Clock) -> None:

@@ -96,8 +96,16 @@ def test_an_error_without_a_status_is_known_by_its_code(codes: list[object], kin
     assert failure("x", status=None, codes=codes).kind == kind
 
 
-def test_an_error_never_says_the_key_and_keeps_the_log_line_short() -> None:
+def test_an_error_never_says_the_key_and_keeps_its_line_short() -> None:
     error = failure("no such key sk-1 " + "x" * 9_999, status=401).hide("sk-1")
-    assert "sk-1" not in f"{error!r} {error}"
-    assert len(str(error)) < 500
+    assert "sk-1" not in f"{error!r} {error} {error.told}"
+    assert len(error.told) < 600
     assert "OPENAI_API_KEY" in error.hint
+
+
+@pytest.mark.parametrize("words", ["bad input: I am ill", "maximum context length exceeded by: I am ill"])
+def test_the_endpoints_words_are_told_where_nobodys_were_sent_and_not_in_the_log(words: str) -> None:
+    error = failure(words, status=400)
+    assert words in error.told
+    assert "ill" not in f"{error!r} {error}"
+    assert "400" in str(error)

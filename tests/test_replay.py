@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 from bot.replay import replay
 from config.settings import Settings
+from memory import DATABASE_NAME
 from tests.servers.openai_server import OpenAIServer
 from tests.talk import NO_EMBEDDER
 
@@ -108,7 +111,8 @@ async def test_groups_threads_quotes_forwards_and_what_is_not_addressed(data_dir
     assert asked[0].endswith("Lin: What?")
     assert "forwards this message by Bo" in asked[1]
     assert asked[2] == "Lin: hi there, friends of mine"
-    assert out[4] == {"dump": "1001", "memories": []}
+    assert out[4] == {"dump": "1001", "memories": [], "notices": []}
+    assert (out[0]["trace"], out[1]["trace"]["question"] > 0) == (None, True)
 
 
 async def test_the_same_id_again_is_the_same_message(data_dir: Path) -> None:
@@ -132,11 +136,13 @@ async def test_forgetting_by_button_ends_in_a_receipt_when_time_has_passed(data_
             {"dump": 1001, "platform": "telegram"},
         ],
     )
-    assert out[1] == {"error": f"line 2: no button {asked[1]['buttons'][0]['id']} was shown in this replay"}
+    assert out[1]["error"] == f"line 2: no button {asked[1]['buttons'][0]['id']} was shown in this replay"
     assert out[2]["replies"][0].startswith("Hidden at once: 1 memory")
-    assert out[3] == {"restart": True}
-    assert (out[4]["advanced"], out[4]["replies"]) == (300.0, [])
-    assert out[5]["replies"][0].startswith("Erased for good: 1 memory")
+    assert out[3] == {"restart": True, "notices": []}
+    assert (out[4]["advanced"], out[4]["notices"]) == (300.0, [])
+    (receipt,) = out[5]["notices"]
+    assert (receipt["platform"], receipt["chat"]) == ("telegram", "dm:1001")
+    assert receipt["text"].startswith("Erased for good: 1 memory")
     assert out[5]["jobs"]
     assert out[6]["memories"] == []
     assert b"Oslo" not in every_byte(data_dir)
@@ -170,7 +176,7 @@ async def test_a_dump_shows_live_and_closed_memories_with_their_evidence(data_di
     old, new = homes
     assert old["successor"] == new["id"]
     assert old["retired_at"] is not None
-    assert new["audience"] == 0
+    assert new["audience"] == "private"
     assert new["source"] == "user"
     assert new["said_at"] == "2026-03-02T12:01:00+00:00"
     (citation,) = new["citations"]
@@ -186,7 +192,7 @@ async def test_a_restart_loses_nothing(data_dir: Path) -> None:
             settings(data_dir, server),
             [message("The number is forty-two"), {"restart": True}, message("Which number?", n=1)],
         )
-    assert out[1] == {"restart": True}
+    assert out[1] == {"restart": True, "notices": []}
     assert out[2]["replies"] == ["yes"]
 
 
@@ -200,7 +206,7 @@ async def test_a_restart_loses_nothing(data_dir: Path) -> None:
     ],
 )
 async def test_what_comes_later_is_accepted_and_answered_with_not_yet(data_dir: Path, line: Json, name: str) -> None:
-    assert await play(settings(data_dir), [line]) == (0, [{"not yet": name}])
+    assert await play(settings(data_dir), [line]) == (0, [{"not yet": name, "notices": []}])
 
 
 WRONG: list[tuple[Json | str, str]] = [
@@ -228,7 +234,7 @@ async def test_each_wrong_line_is_named_with_its_number_and_the_rest_goes_on(dat
     assert code == 1
     assert len(out) == len(WRONG) + 1
     for number, (answer, (_, said)) in enumerate(zip(out, WRONG, strict=False), 2):
-        assert list(answer) == ["error"]
+        assert list(answer) == ["error", "notices"]
         assert answer["error"].startswith(f"line {number}: ")
         assert said in answer["error"]
     assert out[-1]["replies"][0].startswith("Noted: I live in Oslo")
@@ -250,3 +256,62 @@ async def test_jobs_run_when_the_lines_let_time_pass(data_dir: Path) -> None:
         )
         assert len(server.chats) == 2
     assert "distil" in " ".join(out[1]["jobs"])
+
+
+async def test_one_bot_line_told_to_two_people_is_a_wrong_line_and_the_rest_goes_on(data_dir: Path) -> None:
+    line = {"role": "assistant", "id": "b1", "chat": "group:-500"}
+    code, out = await play(
+        settings(data_dir),
+        [
+            message("Dinner is at eight.", **line),
+            message("Dinner is at eight.", n=1, **line | {"user": "1002"}),
+            message("I live in Oslo", n=2),
+        ],
+    )
+    assert code == 1
+    assert out[0] == {"id": "b1", "replies": [], "buttons": [], "trace": None, "notices": []}
+    assert out[1]["error"].startswith("line 2: not imported")
+    assert out[2]["replies"][0].startswith("Noted: I live in Oslo")
+
+
+async def test_a_receipt_that_falls_due_during_a_line_of_somebody_else_is_a_notice_of_its_own(data_dir: Path) -> None:
+    _, out = await play(
+        settings(data_dir),
+        [
+            message("I live in Oslo"),
+            message("/forget Oslo", n=1),
+            message("/forget yes", n=2),
+            message("I live in Rome", n=20, platform="discord", chat="dm:2002", user="2002"),
+            message("I like it there", n=21, platform="discord", chat="dm:2002", user="2002"),
+        ],
+    )
+    assert [line["trace"] for line in out[1:3]] == [None, None]
+    (receipt,) = out[3]["notices"]
+    assert (receipt["platform"], receipt["chat"]) == ("telegram", "dm:1001")
+    assert receipt["text"].startswith("Erased for good")
+    assert [reply.startswith("Noted: I live in Rome") for reply in out[3]["replies"]] == [True]
+    assert out[4]["notices"] == []
+
+
+async def test_a_dump_names_where_a_memory_may_be_used(data_dir: Path) -> None:
+    _, out = await play(
+        settings(data_dir),
+        [
+            message("I live in Oslo"),
+            message("I am allergic to pollen", n=1, chat="group:-500"),
+            {"dump": "1001", "platform": "telegram"},
+        ],
+    )
+    assert {row["text"]: row["audience"] for row in out[2]["memories"]} == {
+        "I live in Oslo": "private",
+        "I am allergic to pollen": "group:-500",
+    }
+
+
+async def test_a_dump_as_the_first_line_knows_what_has_expired(data_dir: Path) -> None:
+    await play(settings(data_dir), [message("I live in Oslo"), message("I am allergic to pollen", n=5)])
+    with contextlib.closing(sqlite3.connect(data_dir / DATABASE_NAME)) as connection, connection:
+        connection.execute("UPDATE profile SET expires_at = said_at + 1000000 WHERE attribute = 'home'")
+    _, (dumped,) = await play(settings(data_dir), [{"dump": "1001", "platform": "telegram"}])
+    lives = {row["text"]: row["live"] for row in dumped["memories"]}
+    assert lives == {"I live in Oslo": False, "I am allergic to pollen": True}
