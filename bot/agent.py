@@ -200,6 +200,7 @@ class Agent:
         options = RecallOptions(
             max_tokens=self._recall_tokens,
             exclude=self._seen_anyway(turn, earlier),
+            asked=turn.message.id,
             context=tuple(line.text for line in earlier[-CONTEXT_TURNS:]),
             everything=asks_about_everything(text),
         )

@@ -66,6 +66,7 @@ class Requests:
                 "text": unit.text,
                 "date": unit.at.astimezone(zone).date().isoformat(),
                 "sure": unit.band != "perhaps",
+                "outdated": unit.outdated is not None,
             }
             for unit in units
             if asked and unit.text not in trace.kept

@@ -33,7 +33,8 @@ def line(unit: Recalled, owner: Account) -> str:
     What was said carries no kind, and no speaker when it was the owner.
     """
     about = "" if unit.subject == SELF else bare(unit.subject)
-    marks = ["" if unit.kind == "message" else unit.kind, about, "perhaps" if unit.band == "perhaps" else ""]
+    since = "" if unit.outdated is None else f"outdated since {local_date(unit.outdated, owner)}"
+    marks = ["" if unit.kind == "message" else unit.kind, about, "perhaps" if unit.band == "perhaps" else "", since]
     marked = ", ".join(mark for mark in marks if mark)
     speaker = "" if unit.speaker in {"", owner.name} else bare(unit.speaker)
     parts = [local_date(unit.at, owner), marked and f"({marked})", speaker and f"{speaker}:", quoted(unit.text)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import Final
 
 import stdnum.cn.ric
@@ -199,23 +200,35 @@ _FROM_THIRTY: Final = "thirty forty fifty sixty seventy eighty ninety"
 _ENGLISH_OF: Final = {word: number for number, word in enumerate(_FROM_TWO.split(), start=2)} | {
     word: tens * 10 for tens, word in enumerate(_FROM_THIRTY.split(), start=3)
 }
-_ARABIC: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?(?P<group>[万亿])?")
-_CHINESE: Final = re.compile(r"[零〇一二两三四五六七八九十百千万亿]+")
-_ORDINARY: Final = re.compile(
-    r"一|十分|(?<![一二三四五六七八九])万一|千万(?=[别不要记])|百分之百|一一|一百分|三心二意|七上八下|"
-    r"乱七八糟|五花八门|四处|四周|百度|万分|"
-    r"两口子|二手|三明治|四川|九江|百合"
+_UNITS_OF: Final = _UNIT_OF | _GROUP_OF
+# 5千克 and 3千米 are kilograms and kilometres, no thousands.
+_ARABIC: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?(?P<units>(?:百|千(?![克米瓦卡赫]))?[万亿]?)")
+_NUMERAL: Final = "零〇一二两三四五六七八九十百千万亿"
+_DIGIT: Final = "[一二两三四五六七八九]"
+_BELOW_10_000: Final = (
+    rf"(?=[零〇一二两三四五六七八九十])(?:{_DIGIT}千)?[零〇]?(?:{_DIGIT}百)?[零〇]?(?:{_DIGIT}?十)?[零〇]?{_DIGIT}?"
 )
-_BEFORE_ONE: Final = frozenset("〇零二三四五六七八九十百千万亿第周期拜初")
-_AFTER_ONE: Final = frozenset("〇零二三四五六七八九十百千万亿月日号点岁楼")
+_CHINESE: Final = re.compile(
+    rf"(?P<digits>[零〇一二三四五六七八九]{{2,}}(?![{_NUMERAL}]))"
+    rf"|{_BELOW_10_000}(?:[万亿]{{1,2}}(?:{_BELOW_10_000})?){{0,4}}"
+)
+_ORDINARY: Final = re.compile(
+    rf"(?<![第{_NUMERAL}])(?:(?<![点时])十分(?![钟之])|万一|三心二意|七上八下|乱七八糟|五花八门|四处|四周|两口子|二手"
+    r"|三明治|四川|九江)"
+)
+_SHORTENING: Final = {"百": 100, "千": 1_000} | _GROUP_OF
+_BEFORE_ONE: Final = frozenset("第周期拜初")
+_AFTER_ONE: Final = frozenset("月日号点岁楼")
+_AFTER_SHORT_ONE: Final = frozenset("块元")
 _ENGLISH: Final = re.compile(rf"\b(?:{'|'.join(_ENGLISH_OF)})\b")
 
 
 def numbers(text: str) -> set[str]:
     """Return the numbers of a text in plain decimal: "1,000", 一千 and １０００ are all "1000".
 
-    Arabic numerals of any width, Chinese numerals with units (十八, 两千, 3万), English words from two to ninety.
-    A lone 一 or "one" counts nothing: it is an article more often than a number.
+    Arabic numerals of any width, Chinese numerals with units (十八, 两千, 3万, 两万五 for 25,000) or digit by
+    digit (二〇二四), English words from two to ninety. A lone 一 or "one" counts nothing: it is an article more
+    often than a number.
     """
     plain = folded(text[:LONGEST_CHECKED])
     found = {_arabic(each) for each in _ARABIC.finditer(plain)}
@@ -224,32 +237,40 @@ def numbers(text: str) -> set[str]:
 
 
 def _arabic(found: re.Match[str]) -> str:
-    digits = found[0].rstrip("万亿").replace(",", "")
-    if group := found["group"]:
-        return f"{round(float(digits) * _GROUP_OF[group], 6):.15g}"
+    number = Decimal(found[0].removesuffix(found["units"]).replace(",", ""))
+    for unit in found["units"]:
+        number *= _UNITS_OF[unit]
+    return _plain_decimal(f"{number:f}")
+
+
+def _plain_decimal(digits: str) -> str:
     whole, point, rest = digits.partition(".")
     return (whole.lstrip("0") or "0") + (point + rest.rstrip("0") if rest.strip("0") else "")
 
 
 def _chinese(plain: str) -> Iterator[str]:
-    for run in _CHINESE.findall(_ORDINARY.sub(_only_alone, plain)):
-        if all(character in _DIGIT_OF for character in run):
-            yield "".join(str(_DIGIT_OF[character]) for character in run).lstrip("0") or "0"
-        elif run[0] not in "百千万亿":
-            yield str(_value(run))
+    plain = _ORDINARY.sub(" ", plain)
+    for found in _CHINESE.finditer(plain):
+        numeral, after = found[0], plain[found.end() : found.end() + 1]
+        if digits := found["digits"]:
+            if digits.strip("一"):
+                yield _plain_decimal("".join(str(_DIGIT_OF[digit]) for digit in digits))
+        elif numeral != "一":
+            yield str(_value(_without_article(numeral, after)))
+        elif plain[max(found.start() - 1, 0) : found.start()] in _BEFORE_ONE or after in _AFTER_ONE:
+            yield "1"
 
 
-def _only_alone(found: re.Match[str]) -> str:
-    """Keep the 一 of 十一, 一百, 周一 and 一号; drop that of 一起."""
-    if found[0] != "一":
-        return " "
-    before, after = found.string[max(found.start() - 1, 0) : found.start()], found.string[found.end() : found.end() + 1]
-    return "一" if before in _BEFORE_ONE or after in _AFTER_ONE else " "
+def _without_article(numeral: str, after: str) -> str:
+    """Drop the 一 of 三百一晚 (300 a night), keep that of 三百一 (310) and 一千零一夜."""
+    article = numeral[-1] == "一" and numeral[-2] in _SHORTENING and after.isalpha() and after not in _AFTER_SHORT_ONE
+    return numeral[:-1] if article else numeral
 
 
-def _value(run: str) -> int:
+def _value(numeral: str) -> int:
+    """The value of a well-formed numeral; a digit that ends it behind a unit counts tenths of that (两万五)."""
     total = section = digit = 0
-    for character in run:
+    for character in numeral:
         if character in _DIGIT_OF:
             digit = _DIGIT_OF[character]
         elif character in _UNIT_OF:
@@ -258,7 +279,7 @@ def _value(run: str) -> int:
             total, section, digit = total + (section + digit) * _GROUP_OF[character], 0, 0
         else:
             total, section, digit = (total + section + digit) * _GROUP_OF[character], 0, 0
-    return total + section + digit
+    return total + section + digit * _SHORTENING.get(numeral[-2:-1], 10) // 10
 
 
 _CAPITAL: Final = re.compile(r"(?<![\w'])[A-Z][\w'’-]*")

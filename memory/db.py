@@ -26,6 +26,7 @@ APPLICATION_ID: Final = 0x7EC011EC
 DATABASE_NAME: Final = "recollect.db"
 """Name of the file in the data folder."""
 BUSY_SECONDS: Final = 10.0
+PAGE_BYTES: Final = 8_192
 Parameters = Mapping[str, Any] | Sequence[Any]
 
 
@@ -179,6 +180,8 @@ def _prepare(path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as connection:
+        # Only a new file takes it: a vector of 1,024 numbers (2.1 kB a row) wastes half of a 4 kB page.
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         for number, name, sql in due:
             log.info("migrating %s to version %d (%s)", path, number, name)
             marks = f"PRAGMA user_version = {number}; PRAGMA application_id = {APPLICATION_ID};"

@@ -34,7 +34,7 @@ NEVER: Final = float("inf")
 
 MOST_BYTES: Final = 256 * 1024 * 1024
 """Memory all indexes may hold; the person who talked longest ago goes first."""
-INLINE_ROWS: Final = 250
+INLINE_ROWS: Final = 100
 """Rows up to which scoring takes under a millisecond and stays on the event loop; a thread costs 0.07 (NUMBERS)."""
 _ROWS_A_UNIT: Final = 20
 """Rows whose scoring takes as long as indexing one text."""

@@ -30,7 +30,7 @@ NARROW: Final = timedelta(days=8)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What may be shown: in which room, when, and without which journal lines.
+    """What may be shown: in which room, when, and without which journal lines; ``asked`` is the question's own.
 
     ``threshold`` False shows the best rows however little speaks for them.
     """
@@ -38,6 +38,7 @@ class Limits:
     room: Chat
     now: datetime
     exclude: frozenset[int] = frozenset()
+    asked: int = 0
     threshold: bool = True
     false_positives: float = 0.05
 
@@ -72,7 +73,7 @@ def visible(audience: int, room: Chat) -> bool:
 def usable_rows(index: OwnerIndex, limits: Limits) -> Mask:
     """The rows that hold now and may be used in the room: the first filter, before anything is scored."""
     columns = index.rows
-    usable = columns["alive"] & (columns["expires"] > limits.now.timestamp())
+    usable = columns["alive"] & (columns["expires"] > limits.now.timestamp()) & (columns["id"] != limits.asked)
     if not limits.room.private:
         usable &= np.isin(columns["audience"], (limits.room.audience, EVERYWHERE))
     return np.asarray(usable)
@@ -122,7 +123,8 @@ def evidence(
     terms = tuple(term for term in question.terms if term not in names)
     words = ranking.words if len(terms) == len(question.terms) else WordSearch(index, pool).find(terms, background)
     about = question.personal or bool(mentioned(question.text, index.people))
-    return null.evidence(words, ranking.cosine, len(terms), personal=about)
+    usual = 0.0 if question.usual is None else question.usual[0]
+    return null.evidence(words, ranking.cosine, len(terms), usual=usual, personal=about)
 
 
 def rows_in_time(index: OwnerIndex, question: Question, ranking: Ranking, now: datetime) -> dict[int, Band]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from memory.index import MESSAGE, NOWHERE, OwnerIndex
 from memory.postings import Hits
+from memory.words import weights
 
 Column = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -28,6 +29,15 @@ SATURATION: Final = 1.2
 LENGTH: Final = 0.4
 SESSION_LENGTH: Final = 0.6
 """BM25's b, for a row and for a whole session."""
+
+
+STEADY_ROWS: Final = 60
+"""Rows of its own from which a memory says more about itself than the shipped texts say about memories."""
+
+
+def smallness(rows: int) -> float:
+    """How much a memory of so many rows is judged by what is usual: 1 when empty, 1/2 at STEADY_ROWS, then less."""
+    return STEADY_ROWS / (STEADY_ROWS + rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +80,11 @@ class WordSearch:
     def find(self, terms: Sequence[str], background: Background) -> Words:
         """The words of a question, given as distinct terms."""
         rows, covered, total = np.zeros(len(self._pool)), np.zeros(len(self._pool)), 0.0
-        for term in terms:
+        doubt = smallness(self._count)
+        for term, counts in zip(terms, weights(terms), strict=True):
             found = self._lookup(term)
-            holding = 0 if found is None else len(found.hits.rows)
-            weight = idf(holding + background.holding.get(term, 0), self._count + background.count)
+            holding = background.holding.get(term, 0) + (0 if found is None else len(found.hits.rows))
+            weight = (1 - doubt * (1 - counts)) * idf(holding, self._count + background.count)
             total += weight
             if found is not None:
                 rows[found.touched] += weight * found.gain

@@ -259,7 +259,8 @@ class Recalled:
     """One unit of the one list that recall returns, best first.
 
     ``cites`` are the ids of the journal lines the unit is or cites; ``scores`` name each term that
-    made up ``score``; ``band`` is "always" for always-read lines, "full" or "perhaps" otherwise.
+    made up ``score``; ``band`` is "always" for always-read lines, "full" or "perhaps" otherwise. ``outdated``
+    is when what a journal line said was closed by something newer, None while it stands.
     """
 
     id: int
@@ -272,6 +273,7 @@ class Recalled:
     subject: str = SELF
     speaker: str = ""
     scores: dict[str, float] = field(default_factory=dict)
+    outdated: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

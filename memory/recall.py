@@ -31,6 +31,8 @@ __all__ = ["Recall", "RecallOptions", "visible"]
 
 ALWAYS_TOKENS: Final = 200
 """Budget of the lines that are read on every turn, within the whole."""
+REFUSALS: Final = 5
+"""Units that did not fit the budget after which no shorter one is looked for."""
 CONTEXT_CHARACTERS: Final = 400
 """Most that is taken of the turns before a question that needs them."""
 AT_ONCE: Final = 4
@@ -44,13 +46,15 @@ class RecallOptions:
     """How to recall.
 
     ``max_tokens`` None is no budget; ``threshold`` False shows the best however little speaks for them;
-    ``exclude`` are journal lines the model sees anyway; ``context`` are the turns before, newest last, read
+    ``exclude`` are journal lines the model sees anyway; ``asked`` is the line of the question itself, which
+    counts for nothing (its neighbours would hear its words); ``context`` are the turns before, newest last, read
     only when the question needs them; ``everything`` gives all that is known instead of what matches.
     """
 
     max_tokens: int | None = None
     threshold: bool = True
     exclude: frozenset[int] = frozenset()
+    asked: int = 0
     context: tuple[str, ...] = ()
     everything: bool = False
 
@@ -79,7 +83,7 @@ class Recall:
     async def warm(self) -> None:
         """Embed the shipped questions now, so that no recall has to wait for it; a failure is tried again later."""
         for tongue in ("zh", "en"):
-            await self._shipped.probes(tongue)
+            await self._shipped.fetch(tongue)
 
     async def recall(
         self, owner: Account, question: str, *, now: datetime, room: Chat, options: RecallOptions
@@ -95,7 +99,9 @@ class Recall:
             left_out = _fill(shelf, await self._always(owner, room=room, now=now), within=ALWAYS_TOKENS)
             if options.everything:
                 left_out += _fill(shelf, await self._known(owner, room=room, now=now))
-            limits = Limits(room, now, options.exclude, options.threshold, self._settings.false_positives)
+            limits = Limits(
+                room, now, options.exclude, options.asked, options.threshold, self._settings.false_positives
+            )
             judged = Judged() if asked is None else await self._judge(owner, asked, limits)
             found = await read(self._stores, owner, judged.candidates, room=room, now=now)
             left_out += _fill(shelf, units(judged.candidates, found, options.exclude))
@@ -136,7 +142,7 @@ class Recall:
         """The question made ready; all that waits for the embedder is in here."""
         search = _search_text(question, context)
         vector = await self._vector(owner, search, notes)
-        foreign = await self._shipped.probes(language(search))
+        foreign = self._shipped.probes(language(search))
         ready = Question(
             text=question,
             terms=tuple(query_terms(search)),
@@ -200,12 +206,16 @@ def _fill(
     shelf: Shelf, shown: Iterable[Recalled | tuple[int, str]], *, within: int | None = None
 ) -> list[tuple[int, str]]:
     """Put units on the shelf; returns the ids of those that are not shown, with the reason."""
-    left_out = []
+    left_out: list[tuple[int, str]] = []
+    refused = 0
     for unit in shown:
+        if refused == REFUSALS:
+            break
         if isinstance(unit, tuple):
             left_out.append(unit)
         elif (reason := shelf.put(unit, within=within)) is not None and reason != "shown":
             left_out.append((unit.id, reason))
+            refused += reason == "budget"
     return left_out
 
 

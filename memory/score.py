@@ -60,7 +60,7 @@ class Question:
     """A question made ready.
 
     ``vector`` has length 1 or is None; ``usual`` is mean and deviation of its cosine with the shipped
-    questions, None where these have no vectors; ``spans`` are the intervals it asks about in aware UTC,
+    statements, None where these have no vectors; ``spans`` are the intervals it asks about in aware UTC,
     ``dates`` the days, months and years it names; ``after_bot`` says that it is after the bot's words,
     ``personal`` that it is about the owner; ``zone`` is the owner's IANA zone.
     """

@@ -1,7 +1,8 @@
-"""The foreign questions that ship with the program: their texts, their terms, and their vectors.
+"""The foreign questions and statements that ship with the program: their texts, their terms, and their vectors.
 
-Everyday questions about somebody else's life, a hundred a language. What they find in a memory is what a
-question finds that has nothing to do with it (:mod:`memory.threshold`). They are nobody's data.
+Everyday questions about somebody else's life, a hundred a language: what they find in a memory is what a
+question finds that has nothing to do with it (:mod:`memory.threshold`). And sixty things somebody else may
+have said: how near a question comes to them is how near it comes to anything. They are nobody's data.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from itertools import chain
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memory.embedding import Embeddings
 from memory.lexical import Background
@@ -27,10 +29,12 @@ from memory.ports import EmbedderUnavailable, Vector
 from memory.vectors import Matrix, unit_length, usable
 from memory.words import query_terms
 
+Column = NDArray[np.float64]
+
 log = logging.getLogger(__name__)
 
 WAIT_SECONDS: Final = 30.0
-"""Longest that a recall waits for the questions to be embedded; once a model, then they are stored."""
+"""Longest wait for the questions to be embedded, behind the replies; once a model, then they are stored."""
 RETRY_SECONDS: Final = 60.0
 """Pause before the embedder is asked again after it failed."""
 _FULL_SCALE: Final = 127
@@ -38,12 +42,16 @@ _FULL_SCALE: Final = 127
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """Foreign questions of one language; ``vectors`` is (n, d) float32, None without an embedder."""
+    """Foreign questions of one language, and what foreign people told.
+
+    ``vectors`` of the questions and ``told`` of the statements are (n, d) float32, both None without an embedder.
+    """
 
     texts: tuple[str, ...]
     terms: tuple[tuple[str, ...], ...]
     background: Background
     vectors: Matrix | None = None
+    told: Matrix | None = None
 
     def others(self, terms: tuple[str, ...]) -> Background:
         """The background of one of them: all the others."""
@@ -51,34 +59,60 @@ class Probes:
         return Background(self.background.count - 1, holding)
 
     def usual(self, vector: Vector | None) -> tuple[float, float] | None:
-        """Mean and deviation of a vector's cosines with the probes: what unrelated texts give."""
-        if vector is None or self.vectors is None or vector.shape != self.vectors.shape[1:]:
+        """Mean and deviation of a question's cosines with the foreign statements: what unrelated rows give."""
+        if vector is None or self.told is None or vector.shape != self.told.shape[1:]:
             return None
-        cosines = self.vectors @ vector
+        cosines = self.told @ vector
         return float(cosines.mean()), float(cosines.std())
+
+    def usuals(self) -> Column:
+        """The mean of :meth:`usual` for each of the questions that has a vector."""
+        if self.vectors is None or self.told is None:
+            return np.zeros(len(self.texts))
+        return np.asarray((self.vectors @ self.told.T).mean(axis=1), dtype=np.float64)
 
 
 @cache
 def probe_texts(language: str) -> tuple[str, ...]:
     """The shipped questions of "zh" or "en"."""
-    text = resources.files("memory").joinpath("probes", f"{language}.txt").read_text("utf-8")
+    return _lines(f"{language}.txt")
+
+
+@cache
+def told_texts(language: str) -> tuple[str, ...]:
+    """The shipped statements of "zh" or "en"."""
+    return _lines(f"told_{language}.txt")
+
+
+def shipped_texts(language: str) -> tuple[str, ...]:
+    """All that ships in a language: the questions, then the statements."""
+    return probe_texts(language) + told_texts(language)
+
+
+def _lines(name: str) -> tuple[str, ...]:
+    text = resources.files("memory").joinpath("probes", name).read_text("utf-8")
     return tuple(line for line in text.splitlines() if line.strip())
 
 
 def probes(language: str, vectors: Matrix | None = None) -> Probes:
-    """The shipped questions made ready; a row of ``vectors`` that is no vector counts for nothing."""
-    good = None
-    if vectors is not None and len(vectors):
-        kept = vectors[usable(vectors)]
-        good = kept if len(kept) else None
-    return replace(_without_vectors(language), vectors=good)
+    """The shipped texts made ready, with their ``vectors`` in the order of :func:`shipped_texts`.
+
+    A row that is no vector counts for nothing, and so do all when the questions or the statements have none.
+    """
+    bare = _without_vectors(language)
+    if vectors is None or not len(vectors):
+        return bare
+    asked, told = (part[usable(part)] for part in np.split(vectors, [len(bare.texts)]))
+    return replace(bare, vectors=asked, told=told) if len(asked) and len(told) else bare
 
 
 @cache
 def _without_vectors(language: str) -> Probes:
     texts = probe_texts(language)
     terms = tuple(tuple(query_terms(text)) for text in texts)
-    return Probes(texts, terms, Background(len(texts), Counter(chain.from_iterable(terms))))
+    told = (query_terms(text) for text in told_texts(language))
+    background = Background(len(shipped_texts(language)), Counter(chain(*terms, *told)))
+    return Probes(texts, terms, background)
 
 
 def packed(model: str, texts: Sequence[str], vectors: Sequence[Vector]) -> Iterator[str]:
@@ -92,15 +126,15 @@ def packed(model: str, texts: Sequence[str], vectors: Sequence[Vector]) -> Itera
 
 @cache
 def shipped_vectors(model: str, language: str) -> Matrix | None:
-    """The vectors that ship for a model, in the order of :func:`probe_texts`; None if any is missing."""
+    """The vectors that ship for a model, in the order of :func:`shipped_texts`; None if any is missing."""
     found: dict[str, bytes] = {}
     for file in resources.files("memory").joinpath("probes").iterdir():
         if file.name.endswith(".jsonl"):
             rows = map(json.loads, file.read_text("utf-8").splitlines())
             found |= {row["text"]: base64.b64decode(row["vector"]) for row in rows if row["model"] == model}
-    if not all(text in found for text in probe_texts(language)):
+    if not all(text in found for text in shipped_texts(language)):
         return None
-    whole = np.stack([np.frombuffer(found[text], np.int8) for text in probe_texts(language)])
+    whole = np.stack([np.frombuffer(found[text], np.int8) for text in shipped_texts(language)])
     return unit_length(whole.astype(np.float32))
 
 
@@ -113,23 +147,25 @@ class Shipped:
         self._retry_at = 0.0
         self._lock = asyncio.Lock()
 
-    async def probes(self, language: str) -> Probes:
-        """The questions of a language; without vectors while there is no embedder that answers."""
+    def probes(self, language: str) -> Probes:
+        """The questions of a language, with the vectors that are at hand: recall never waits for an embedder."""
         model = self._embeddings.model
         if model is None:
             return probes(language)
-        async with self._lock:
-            if (language, model) not in self._ready and time.monotonic() >= self._retry_at:
-                await self._fetch(language, model)
-            return self._ready.get((language, model)) or probes(language)
+        if (language, model) not in self._ready and (vectors := shipped_vectors(model, language)) is not None:
+            self._ready[language, model] = probes(language, vectors)
+        return self._ready.get((language, model)) or probes(language)
 
-    async def _fetch(self, language: str, model: str) -> None:
-        vectors = shipped_vectors(model, language)
-        if vectors is None:
+    async def fetch(self, language: str) -> None:
+        """Have the vectors made that do not ship, once a model; a failure is tried again a minute later."""
+        model = self._embeddings.model
+        async with self._lock:
+            if model is None or self.probes(language).vectors is not None or time.monotonic() < self._retry_at:
+                return
             try:
-                vectors = await asyncio.wait_for(self._embeddings.probes(probe_texts(language)), WAIT_SECONDS)
+                vectors = await asyncio.wait_for(self._embeddings.probes(shipped_texts(language)), WAIT_SECONDS)
             except (EmbedderUnavailable, TimeoutError) as error:
                 log.warning("the shipped questions have no vectors yet (%s): recall is judged by words", error)
                 self._retry_at = time.monotonic() + RETRY_SECONDS
-                return
-        self._ready[language, model] = probes(language, vectors)
+            else:
+                self._ready[language, model] = probes(language, vectors)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from typing import Final
 
 from memory.judge import Candidate, visible
 from memory.lexicon import language
 from memory.model import Account, Chat, Entry, Message, Recalled
+from memory.rules import is_small_talk
 from memory.stores import Stores
 from memory.words import terms
 
 SHORT: Final = {"zh": 12, "en": 40}
 """Characters up to which a line is too short to be understood without the question before it."""
 COVERED: Final = 0.8
-"""Share of a row's terms that a shown one with the same source must hold for the row to add nothing."""
+"""Share of a row's terms that those shown from the same source must hold for the row to add nothing."""
+_CLAUSE: Final = re.compile(r"[,.;!?，。；！？\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,7 @@ class Read:
 
     lines: dict[int, Message]
     entries: dict[int, Entry]
+    outdated: dict[int, datetime]
 
 
 async def read(stores: Stores, owner: Account, candidates: Sequence[Candidate], *, room: Chat, now: datetime) -> Read:
@@ -46,7 +51,22 @@ async def read(stores: Stores, owner: Account, candidates: Sequence[Candidate], 
         for id_, entry in entries.items()
         if entry.provenance.live(now) and visible(entry.provenance.audience, room)
     }
-    return Read(lines, holding)
+    return Read(lines, holding, await _outdated(stores, owner, ids, now=now))
+
+
+async def _outdated(stores: Stores, owner: Account, lines: Sequence[int], *, now: datetime) -> dict[int, datetime]:
+    """The lines of which nothing stands any more that was once learned from them, and since when."""
+    closed: dict[int, datetime] = {}
+    standing: set[int] = set()
+    for store in stores.entries:
+        for entry in await store.citing(owner, lines) if lines else ():
+            end = entry.provenance.retired_at or entry.provenance.expires_at
+            for citation in entry.provenance.citations:
+                if entry.provenance.live(now) or end is None:
+                    standing.add(citation.message)
+                else:
+                    closed[citation.message] = max(end, closed.get(citation.message, end))
+    return {line: since for line, since in closed.items() if line not in standing}
 
 
 def units(
@@ -59,7 +79,7 @@ def units(
             yield (candidate.id, "closed") if entry is None else memory_unit(candidate, entry)
         else:
             line = found.lines.get(candidate.id)
-            yield (candidate.id, "closed") if line is None else _line_unit(candidate, line, found.lines, exclude)
+            yield (candidate.id, "closed") if line is None else _line_unit(candidate, line, found, exclude)
 
 
 def memory_unit(candidate: Candidate, entry: Entry) -> Recalled:
@@ -77,9 +97,7 @@ def memory_unit(candidate: Candidate, entry: Entry) -> Recalled:
     )
 
 
-def _line_unit(
-    candidate: Candidate, line: Message, lines: dict[int, Message], exclude: frozenset[int]
-) -> Recalled | tuple[int, str]:
+def _line_unit(candidate: Candidate, line: Message, found: Read, exclude: frozenset[int]) -> Recalled | tuple[int, str]:
     """A journal line; with the question it answers when it is short, and a reply of the bot never without."""
     unit = Recalled(
         id=line.id,
@@ -91,7 +109,9 @@ def _line_unit(
         band=candidate.band,
         speaker=line.speaker,
         scores=candidate.scores or {},
+        outdated=found.outdated.get(line.id),
     )
+    lines = found.lines
     if line.answers is not None:
         question = lines.get(line.answers)
         if question is None:
@@ -142,15 +162,25 @@ class Shelf:
         return None
 
     def _twin(self, unit: Recalled) -> int | None:
-        """The unit shown already that says the same: in equal words, or more of them from the same source."""
+        """The unit shown already that says the same: in equal words, or most of what those of the same source say.
+
+        A line may be said whole by several: its name by one profile line, its allergy by another.
+        """
         same = self._texts.get(_plain(unit.text))
         if same is not None:
             return same
-        words, sources = frozenset(terms(unit.text)), set(unit.cites)
-        for place, (kept, said) in enumerate(zip(self.units, self._words, strict=True)):
-            if sources.intersection(kept.cites) and len(words & said) >= COVERED * len(words):
-                return place
-        return None
+        words, sources = frozenset(terms(_without_small_talk(unit.text))), set(unit.cites)
+        near = [place for place, kept in enumerate(self.units) if sources.intersection(kept.cites)]
+        covered = words.intersection(chain.from_iterable(self._words[place] for place in near))
+        need = COVERED * len(words)
+        if not near or len(covered) < need:
+            return None
+        return max(near, key=lambda place: (len(words & self._words[place]) >= need, self.units[place].score))
+
+
+def _without_small_talk(text: str) -> str:
+    """A text without its greetings and thanks, which no memory repeats."""
+    return " ".join(clause for clause in _CLAUSE.split(text) if clause and not is_small_talk(clause))
 
 
 def _plain(text: str) -> str:

@@ -18,17 +18,22 @@ _LENGTH_TOLERANCE: Final = 1e-3
 
 def usable(vectors: Matrix) -> NDArray[np.bool_]:
     """Which rows of an (n, d) matrix are vectors: finite and not zero (case B10)."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        lengths = np.einsum("ij,ij->i", vectors, vectors)
-    return np.asarray(np.isfinite(lengths) & (lengths > 0))
+    squares = _squares(vectors)
+    return np.asarray(np.isfinite(squares) & (squares > 0))
 
 
 def unit_length(vectors: Matrix) -> Matrix:
     """The rows of an (n, d) matrix of usable vectors, each scaled to length 1."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    lengths = np.sqrt(_squares(vectors))
     if np.all(np.abs(lengths - 1) < _LENGTH_TOLERANCE):
         return vectors
-    return np.asarray(vectors / lengths, dtype=np.float32)
+    return np.asarray(vectors / lengths[:, None], dtype=np.float32)
+
+
+def _squares(vectors: Matrix) -> NDArray[np.float32]:
+    """The square of each row's length, without a copy of the matrix."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(np.einsum("ij,ij->i", vectors, vectors))
 
 
 class Vectors:
@@ -39,20 +44,24 @@ class Vectors:
         self._slots: dict[bytes, int] = {}
 
     def add(self, hashes: Sequence[bytes], matrix: Matrix) -> dict[bytes, int]:
-        """Take an (n, d) float32 matrix, one row a hash.
+        """Take over an (n, d) float32 matrix, one row a hash; the caller leaves it alone from now on.
 
         Returns the slots of what was taken. A hash known already keeps its vector; a row that is no
         vector, and a matrix of another width than the first one, are refused.
         """
         if not len(hashes) or (self._slots and matrix.shape[1] != self.width):
             return {}
-        good = usable(matrix)
+        good = usable(matrix).tolist()
         fresh = {key: at for at, key in enumerate(hashes) if good[at] and key not in self._slots}
         if not fresh:
             return {}
         first = len(self._slots)
-        self._reserve(first + len(fresh), matrix.shape[1])
-        self._matrix[first : first + len(fresh)] = unit_length(matrix[list(fresh.values())])
+        if not first and len(fresh) == len(matrix):
+            # The first load after a start is most of what a person has: it becomes the matrix, copied nowhere.
+            self._matrix = unit_length(matrix)
+        else:
+            self._reserve(first + len(fresh), matrix.shape[1])
+            self._matrix[first : first + len(fresh)] = unit_length(matrix[list(fresh.values())])
         taken = {key: first + place for place, key in enumerate(fresh)}
         self._slots.update(taken)
         return taken
@@ -63,7 +72,7 @@ class Vectors:
 
     def scan(self, query: Vector) -> NDArray[np.float32] | None:
         """Cosine of the query with every vector, by slot; None when they cannot be compared."""
-        if not self._slots or query.shape != (self.width,) or not usable(query[None])[0]:
+        if not self._slots or query.shape != (self.width,) or not 0 < np.vdot(query, query) < np.inf:
             return None
         return np.asarray(self._matrix[: len(self)] @ query, dtype=np.float32)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import pairwise
@@ -27,7 +27,16 @@ _STOP: Final = frozenset(
 )
 """English words that say nothing about what is meant; question words among them."""
 
+PART: Final = 0.3
+"""How much a term of Han characters counts that is no word: the 过 of 过敏, which is no sign of 过山车."""
+_BETWEEN: Final = frozenset(
+    "我你您他她它们的了着吗呢吧啊呀是在有没不也都就还又很和跟与给对把被让为从到去来叫做什么哪谁几怎多少样这那个"
+)
+"""Characters that mostly stand between words, and say little alone."""
+
 _CJK: Final = "\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_HAN: Final = re.compile(f"[{_CJK}]")
+_PAIR: Final = 2
 _WORD: Final = rf"[^\W_{_CJK}]+"
 _RUN: Final = re.compile(rf"([{_CJK}]+)|({_WORD}(?:[-_./:]{_WORD})*)")
 _PART: Final = re.compile(_WORD)
@@ -48,6 +57,16 @@ def query_terms(text: str) -> list[str]:
     An id made of numbers alone is searched whole, so that 20240817-3 does not find 20240817-4.
     """
     return list(dict.fromkeys(_terms(text, parts_of_ids=False)))
+
+
+def weights(terms: Sequence[str]) -> list[float]:
+    """How much each term of a question counts: 1, or :data:`PART` when it is no word but Han characters.
+
+    A pair is no word when one of the two stands between words, nor is a character when a word of two holds it.
+    """
+    words = {term for term in terms if len(term) == _PAIR and _HAN.match(term) and _BETWEEN.isdisjoint(term)}
+    parts = _BETWEEN.union(*words)
+    return [PART if term in parts or (term not in words and not parts.isdisjoint(term)) else 1.0 for term in terms]
 
 
 def _terms(text: str, *, parts_of_ids: bool) -> Iterator[str]:

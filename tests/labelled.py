@@ -158,6 +158,157 @@ FOREIGN_EN: Final = (
     "Where does my mother-in-law live?",
 )
 
+FIRST_DAYS_ZH: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    (
+        "我在光华路的一家设计公司上班",
+        (
+            "我在哪儿工作",
+            "我的公司在什么路上",
+        ),
+    ),
+    (
+        "我家狗叫豆包，是只柯基",
+        (
+            "我养的是什么狗",
+            "我的狗叫什么",
+        ),
+    ),
+    (
+        "我周六早上去江边跑十公里",
+        (
+            "我周末一般做什么运动",
+            "我每次跑多远",
+        ),
+    ),
+    (
+        "我老婆的生日是九月十二号",
+        (
+            "我媳妇哪天过生日",
+            "我该什么时候给老婆准备礼物",
+        ),
+    ),
+    ("我从小就怕水，不会游泳", ("我会游泳吗",)),
+    (
+        "我开的是一辆白色的比亚迪",
+        (
+            "我的车是什么牌子",
+            "我的车是什么颜色",
+        ),
+    ),
+    ("我爸退休前是中学物理老师", ("我父亲以前做什么工作",)),
+    (
+        "我正在准备考雅思，目标七分",
+        (
+            "我最近在复习什么考试",
+            "我想考多少分",
+        ),
+    ),
+    ("我的航班是周五晚上八点的", ("我几点的飞机",)),
+    (
+        "我去年在大理骑车摔断了手腕",
+        (
+            "我哪里骨折过",
+            "我在哪儿出过意外",
+        ),
+    ),
+    ("我每天早上六点半起床", ("我通常几点起来",)),
+    ("我给房东押了两个月的租金", ("我交了多少押金",)),
+    ("我的鞋码是四十二", ("我穿多大的鞋",)),
+    ("我昨天刚看完《流浪地球》", ("我最近看了哪部电影",)),
+    ("我的手机屏幕上周摔裂了", ("我的手机怎么了",)),
+    ("我和前女友是在图书馆认识的", ("我跟前任怎么认识的",)),
+    ("我的显卡是4070", ("我电脑用的什么显卡",)),
+    (
+        "我打算年底跳槽去上海",
+        (
+            "我换工作的计划是什么",
+            "我准备去哪个城市发展",
+        ),
+    ),
+    ("我结婚是2019年五月", ("我哪年结的婚",)),
+    ("我有个双胞胎哥哥", ("我有兄弟姐妹吗",)),
+)
+"""Statements of a person's first days, each with the questions it answers. The weights were set on others."""
+
+FIRST_DAYS_EN: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    (
+        "I work as a nurse at St. Mary's hospital",
+        (
+            "What do I do for a living?",
+            "Where do I work?",
+        ),
+    ),
+    (
+        "My dog Biscuit is a three year old beagle",
+        (
+            "What breed is my dog?",
+            "What's my dog's name?",
+        ),
+    ),
+    (
+        "I run ten kilometres along the river on Sundays",
+        (
+            "What do I do on Sundays?",
+            "How far do I run?",
+        ),
+    ),
+    (
+        "My wife's birthday is on the 12th of September",
+        (
+            "When was my wife born?",
+            "When do I need a present for my wife?",
+        ),
+    ),
+    ("I never learned to swim", ("Can I swim?",)),
+    (
+        "I drive a white Skoda",
+        (
+            "What car do I have?",
+            "What colour is my car?",
+        ),
+    ),
+    ("My dad used to be a physics teacher", ("What did my father do before he retired?",)),
+    ("I'm preparing for the IELTS exam", ("What test am I studying for?",)),
+    (
+        "I moved here from Warsaw six years ago",
+        (
+            "Where did I live before?",
+            "How long have I been here?",
+        ),
+    ),
+    (
+        "I broke my wrist skiing in Austria last winter",
+        (
+            "Which bone did I break?",
+            "How did I hurt myself?",
+        ),
+    ),
+    ("I get up at half past five on weekdays", ("What time do I wake up?",)),
+    ("I paid two months' rent as a deposit", ("How much deposit did I pay?",)),
+    ("I wear size 42 shoes", ("What is my shoe size?",)),
+    ("Yesterday I finally watched Interstellar", ("Which film did I see recently?",)),
+    ("I dropped my phone and the screen cracked", ("What happened to my phone?",)),
+    (
+        "I met my husband at a wedding in Rome",
+        (
+            "How did I meet my husband?",
+            "Where did I meet my partner?",
+        ),
+    ),
+    ("My laptop is a ThinkPad with Linux on it", ("What computer do I use?",)),
+    ("I plan to change jobs by the end of the year", ("What are my career plans?",)),
+    ("We got married in May 2019", ("When was my wedding?",)),
+    (
+        "I have a twin brother called Max",
+        (
+            "Do I have siblings?",
+            "What is my twin called?",
+        ),
+    ),
+)
+"""Statements of a person's first days, each with the questions it answers. The weights were set on others."""
+
 STATEMENTS: Final = {"zh": STATEMENTS_ZH, "en": STATEMENTS_EN}
 OWN: Final = {"zh": OWN_ZH, "en": OWN_EN}
 FOREIGN: Final = {"zh": FOREIGN_ZH, "en": FOREIGN_EN}
+FIRST_DAYS: Final = {"zh": FIRST_DAYS_ZH, "en": FIRST_DAYS_EN}

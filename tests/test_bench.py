@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from rich.table import Table
 
-from bot.bench import recall, speed
+from bot.bench import people, recall, scan, speed
 from bot.bench.bm25 import BM25, tokens
 from bot.bench.evalset import DataError, load, moment
 from bot.bench.metrics import Shown, estimated_tokens, mean, score
+from memory.ports import Vector
+from memory.vectors import Vectors
 
 DAY = datetime(2024, 3, 5, 12, tzinfo=UTC)
 
@@ -63,9 +69,91 @@ async def test_recall_is_measured_through_the_public_face_beside_bm25(small_set:
 
 async def test_one_set_is_measured_by_its_own_folder_and_printed(small_set: Path) -> None:
     result = await recall.run_recall(small_set, embedder=None)
-    (table,) = recall.tables(result)
+    table = recall.table("mine", result["sets"]["mine"])
     assert table.title == "mine"
     assert table.row_count == 6
+
+
+async def test_an_empty_session_is_none_and_what_cannot_be_measured_is_said(tmp_path: Path) -> None:
+    silent = {"session_id": "s", "date_time": "2024-03-04", "messages": []}
+    spoken = talk("a", ("Ann", "The marmalade is in the larder"))
+    conversations = [{**spoken, "sessions": [silent, *spoken["sessions"], silent]}, talk("mute")]
+    questions = [
+        question("a", "Where is the marmalade?", "a:0"),
+        question("a", "Who won the war?"),
+        question("mute", "What was said?", "mute:0"),
+        question("nowhere", "What was said?", "x:0"),
+    ]
+    result = await recall.run_recall(written(tmp_path / "gaps", conversations, questions), embedder=None)
+    measured = result["sets"]["gaps"]
+    assert measured["n"] == 1
+    assert measured["recollect"]["R@1"] == 100.0
+    assert measured["notes"] == [
+        "gaps: 1 conversations without a message left out",
+        "gaps: 1 questions without evidence left out",
+        "gaps: 2 questions about no conversation left out",
+    ]
+
+
+@pytest.mark.parametrize("questions", [[], [question("a", "Who won the war?")], [question("b", "Who?", "b:1")]])
+def test_a_set_with_nothing_to_measure_is_said_so_and_spoils_no_other(
+    small_set: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    questions: list[dict[str, Any]],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hollow = written(small_set.parent / "hollow", [talk("a", ("Ann", "Tea"))], questions)
+    assert recall.main(small_set.parent, as_json=True, embedder="none") == 0
+    printed = capsys.readouterr()
+    assert set(json.loads(printed.out)["sets"]) == {"mine"}
+    assert "hollow holds nothing to measure" in printed.err
+    assert recall.main(hollow, as_json=True, embedder="none") == 2
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_what_was_measured_is_printed_even_if_another_set_fails(
+    small_set: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    as_json: bool,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(small_set.parent / "a-broken", [{"id": 1}], [])
+    (written(small_set.parent / "z-broken", [], []) / "conversations.jsonl").write_bytes(b"\xff{")
+    assert recall.main(small_set.parent, as_json=as_json, embedder="none") == 2
+    printed = capsys.readouterr()
+    assert "mine" in (json.loads(printed.out)["sets"] if as_json else printed.out)
+    assert [line.count("-broken is not in the layout") for line in printed.err.splitlines()] == [1, 1]
+
+
+class Breaking:
+    """An embedder that breaks down at the text "Bring it down"."""
+
+    model = "breaking"
+    dimensions = 2
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector | None]:
+        if any("Bring it down" in text for text in texts):
+            raise RuntimeError("broken")
+        return [np.array([1, 0], np.float32) for _ in texts]
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_crash_leaves_what_was_measured_before_it(
+    small_set: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(recall, "choose_embedder", lambda _settings: Breaking())
+    written(small_set.parent / "z", [talk("a", ("Ann", "Bring it down"))], [question("a", "Who?", "a:0")])
+    with pytest.raises(RuntimeError, match="broken"):
+        recall.main(small_set.parent, as_json=True, embedder="auto")
+    assert set(json.loads(capsys.readouterr().out)["sets"]) == {"mine"}
 
 
 def test_the_command_prints_json_and_tells_what_is_no_set(
@@ -132,18 +220,66 @@ def test_the_control_ranks_by_bm25_and_keeps_the_order_of_equals() -> None:
 
 
 async def test_speed_gives_every_figure_it_promises() -> None:
-    result = await speed.run_speed(sizes=(40,), cold_sizes=(20,), people=(1, 3), at_once=3)
+    shown: list[Table] = []
+    plan = speed.Plan(sizes=(40,), cold_sizes=(20,), people=(1, 3), at_once=3, known=30)
+    result = await speed.run_speed(plan, shown=shown.append)
     assert set(result["hot"]["40"]) >= {"scan_ms", "recall_ms", "x_loop", "ratio_numpy", "recall_at_10"}
     assert result["hot"]["40"]["recall_at_10"] == 1.0
-    assert set(result["cold"]["20"]) >= {"load_ms", "recall_ms"}
+    assert set(result["cold"]["20"]) >= {"load_ms", "recall_ms", "x_hot"}
     assert set(result["bytes_per_fact"]) == {"ram", "disk"}
     assert set(result["growth"]) == {"1", "3"}
     assert result["turn_overhead_ms"] > 0
     assert result["loop_lag_p99_ms"] >= 0
-    assert len(list(speed.tables(result))) == 3
+    assert result["on_loop_ms_max"] > 0, "so few vectors are worked on where the loop is"
+    assert result["whatdoyouknow_ms"] > 0
+    assert [table.row_count for table in shown] == [1, 1, 2, 2, 4]
     json.dumps(result)
 
 
+async def test_speed_measures_facts_that_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    await people.fill(path, ["ann", "bob"], 12)
+    async with people.opened(path) as memory:
+        bob = await people.person(memory, "bob")
+        known = await memory.known(bob.owner, room=bob.room, now=speed.NOW)
+        assert [entry.kind for entry in known] == ["fact"] * 12
+        assert await memory.embed(bob.owner) == 1, "only the line that all of them cite has no vector yet"
+        found = await memory.recall(bob.owner, known[7].text, room=bob.room, now=speed.NOW)
+    assert found.units[0].id == known[7].id
+
+
+async def test_vector_work_counts_only_where_the_loop_runs() -> None:
+    here, matrix = list[float](), np.ones((1, 4), np.float32)
+    with speed.vector_work(here):
+        await asyncio.to_thread(Vectors().add, [b"a"], matrix)
+        assert here == []
+        Vectors().add([b"a"], matrix)
+    Vectors().add([b"a"], matrix)
+    assert len(here) == 1
+
+
+async def test_steps_of_a_coroutine_are_timed_and_its_result_and_errors_come_through() -> None:
+    async def work() -> str:
+        await asyncio.sleep(0)
+        return "done"
+
+    async def broken() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("no")
+
+    steps: list[float] = []
+    assert await speed.stepped(work(), steps) == "done"
+    assert len(steps) == 2
+    with pytest.raises(ValueError, match="no"):
+        await speed.stepped(broken(), steps)
+
+
+def test_the_scan_is_held_against_the_exact_best() -> None:
+    row = scan.scan_times(50, 16)
+    assert row["recall_at_10"] == 1.0
+    assert row["x_loop"] == pytest.approx(row["loop_ms"] / row["scan_ms"], rel=0.05)
+
+
 def test_given_vectors_are_the_same_for_the_same_text() -> None:
-    assert (speed.drawn("a") == speed.drawn("a")).all()
-    assert float(speed.drawn("a") @ speed.drawn("b")) < 0.2
+    assert (people.drawn("a") == people.drawn("a")).all()
+    assert float(people.drawn("a") @ people.drawn("b")) < 0.2

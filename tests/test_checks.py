@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Final
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory import checks
@@ -136,6 +137,32 @@ def test_a_claim_keeps_the_language_of_its_words(first: str, second: str, *, sam
         ("1.50", {"1.5"}),
         ("09:05", {"9", "5"}),
         ("一起去一个地方，万一下雨，千万别来", set()),
+        ("万一千万别来呢", set()),
+        ("三十万一千", {"301000"}),
+        ("十万零一个", {"100001"}),
+        ("一万", {"10000"}),
+        ("两万五", {"25000"}),
+        ("三百零五", {"305"}),
+        ("一千零一夜", {"1001"}),
+        ("十万一个", {"100000"}),
+        ("两千一晚", {"2000"}),
+        ("一百一", {"110"}),
+        ("百分之五十", {"50"}),
+        ("百分之百", set()),
+        ("二〇二四年", {"2024"}),
+        ("二〇一一年", {"2011"}),
+        ("二十分钟", {"20"}),
+        ("三点十分", {"3", "10"}),
+        ("十分好吃", set()),
+        ("怀孕十四周", {"14"}),
+        ("四周都是山", set()),
+        ("一两天", {"2"}),
+        ("三四十岁", {"3", "40"}),
+        ("攒了五千万不要问", {"50000000"}),
+        ("5千块，3百万", {"5000", "3000000"}),
+        ("5千克", {"5"}),
+        ("1.5亿", {"150000000"}),
+        ("兩萬三千", {"23000"}),
         ("one of us", set()),
     ],
 )
@@ -152,10 +179,12 @@ DIGITS: Final = "零一二三四五六七八九"
 
 
 def in_chinese(number: int) -> str:
-    """Write 10..99,999,999 in Chinese, by the book."""
-    if number >= 10_000:
-        high, low = divmod(number, 10_000)
-        return in_chinese(high) + "万" + ("零" if 0 < low < 1_000 else "") + (in_chinese(low) if low else "")
+    """Write 0..999,999,999 in Chinese, by the book."""
+    for group, sign in ((100_000_000, "亿"), (10_000, "万")):
+        if number >= group:
+            high, low = divmod(number, group)
+            gap = "零" if 0 < low < group // 10 else ""
+            return in_chinese(high) + sign + gap + (in_chinese(low) if low else "")
     for unit, sign in ((1_000, "千"), (100, "百"), (10, "十")):
         if number >= unit:
             head, rest = divmod(number, unit)
@@ -164,9 +193,37 @@ def in_chinese(number: int) -> str:
     return DIGITS[number]
 
 
-@given(st.integers(min_value=10, max_value=99_999_999))
-def test_any_chinese_numeral_reads_as_its_value(number: int) -> None:
-    assert checks.numbers(in_chinese(number)) == {str(number)}
+def as_spoken(numeral: str) -> str:
+    """十八 for 一十八, 两百 for 二百, 〇 for 零."""
+    spoken = re.sub("二(?=[百千万亿])", "两", numeral.replace("零", "〇"))
+    return spoken.removeprefix("一") if spoken.startswith("一十") else spoken
+
+
+ANY_MAGNITUDE: Final = st.integers(min_value=1, max_value=9).flatmap(
+    lambda digits: st.integers(min_value=0, max_value=10**digits - 1)
+)
+
+
+@given(
+    ANY_MAGNITUDE.filter(lambda number: number != 1),
+    st.sampled_from(["{}", "我有{}块钱", "万一要{}人呢", "花了{}分钟"]),
+)
+@example(301_000, "{}")
+@example(100_000_001, "我有{}块钱")
+def test_any_chinese_numeral_reads_as_its_value(number: int, sentence: str) -> None:
+    numeral = in_chinese(number)
+    assert checks.numbers(sentence.format(numeral)) == {str(number)}
+    assert checks.numbers(sentence.format(as_spoken(numeral))) == {str(number)}
+
+
+@given(st.integers(min_value=1_000, max_value=9_999).filter(lambda year: year != 1_111))
+def test_a_year_digit_by_digit_reads_as_its_value(year: int) -> None:
+    assert checks.numbers("".join(DIGITS[int(digit)] for digit in str(year)) + "年") == {str(year)}
+
+
+@given(st.text(alphabet="零〇一二两三四九十百千万亿分点第个8,. ", max_size=30))
+def test_any_heap_of_numerals_is_read_without_a_crash(text: str) -> None:
+    assert all(re.fullmatch(r"\d+(?:\.\d+)?", number) for number in checks.numbers(text))
 
 
 @pytest.mark.parametrize(
@@ -196,7 +253,7 @@ def test_every_text_supports_itself_and_no_check_crashes(text: str) -> None:
     checks.instruction(text)
 
 
-@pytest.mark.parametrize("piece", ["1 ", "a", "密码", "ignore ", "\n", "十", "a:b@", "4111 "])
+@pytest.mark.parametrize("piece", ["1 ", "a", "密码", "ignore ", "\n", "十", "一亿", "亿", "9", "9万", "a:b@", "4111 "])
 def test_a_huge_text_is_checked_in_bounded_time(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     started = time.perf_counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from memory.embedding import text_hash
 from memory.index import NOWHERE
@@ -40,6 +41,32 @@ def test_vectors_are_scaled_to_length_one() -> None:
     scanned = held.scan(row(1, 0)[0])
     assert scanned is not None
     assert np.allclose(scanned, [0.6])
+
+
+def test_a_first_load_is_taken_as_it_is_and_grown_apart_from_the_next_on() -> None:
+    held, first = Vectors(), np.eye(4, dtype=np.float32)[:3]
+    assert held.add([b"a", b"b", b"c"], first) == {b"a": 0, b"b": 1, b"c": 2}
+    assert held.nbytes < 3 * first.nbytes + 3 * 150, "no second copy, no spare room"
+    assert held.add(
+        [b"c", b"d"],
+        row(
+            9,
+            9,
+            9,
+            9,
+        ).repeat(2, axis=0),
+    ) == {b"d": 3}
+    scanned = held.scan(row(0, 0, 1, 0)[0])
+    assert scanned is not None
+    assert np.allclose(scanned, [0, 0, 1, 0.5])
+    assert np.array_equal(first, np.eye(4)[:3])
+
+
+def test_a_first_load_with_a_bad_or_a_double_row_keeps_the_others_in_order() -> None:
+    held = Vectors()
+    matrix = np.array([[1, 0], [NAN, 1], [0, 1], [0, 2]], dtype=np.float32)
+    assert held.add([b"a", b"bad", b"b", b"a"], matrix) == {b"a": 0, b"b": 1}
+    assert len(held) == 2
 
 
 def test_the_matrix_grows_without_losing_what_it_holds() -> None:
@@ -92,3 +119,10 @@ def test_the_size_in_bytes_follows_what_is_held() -> None:
     large.add_vectors([text_hash(f"t{n}") for n in range(200)], np.ones((200, 64), np.float32))
     assert small.nbytes < large.nbytes
     assert large.nbytes > large.vectors.nbytes > 200 * 64 * 4
+
+
+@pytest.mark.parametrize("number", [0.0, NAN, float("inf"), 3e38])
+def test_a_question_whose_vector_is_none_compares_with_nothing(number: float) -> None:
+    held = Vectors()
+    held.add([b"a"], row(1, 0, 0, 0))
+    assert held.scan(row(number, 0, 0, 0)[0]) is None

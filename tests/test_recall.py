@@ -21,19 +21,23 @@ from memory.model import EVERYWHERE, Account, Candidate, Chat, Entry, Message, R
 from memory.ports import EmbedderUnavailable, Vector
 from memory.promises import Promises
 from memory.recall import Recall, RecallOptions
-from memory.shipped import probe_texts
+from memory.shipped import probe_texts, shipped_texts
 from memory.stores import Stores
 from memory.traces import Traces
 from tests.conftest import Clock
 from tests.shelf import Shelf, cite, fact, profile
 
-PROBES = frozenset(probe_texts("zh") + probe_texts("en"))
+ASKED = frozenset(probe_texts("zh") + probe_texts("en"))
+PROBES = frozenset(shipped_texts("zh") + shipped_texts("en"))
 ALL = RecallOptions(threshold=False)
 
 
 @dataclass
 class Meanings:
-    """A strict embedder: vectors by text, a fixed direction for the shipped questions; any other text fails."""
+    """A strict embedder: vectors by text, fixed directions for what ships, questions apart from statements.
+
+    Any other text fails.
+    """
 
     vectors: Mapping[str, Sequence[float]] = field(default_factory=dict)
     model: str = "meanings"
@@ -41,6 +45,7 @@ class Meanings:
     down: bool = False
     hangs: bool = False
     asked: list[str] = field(default_factory=list)
+    shipped: list[str] = field(default_factory=list)
 
     async def embed(self, texts: Sequence[str]) -> list[Vector | None]:
         if self.down:
@@ -48,10 +53,13 @@ class Meanings:
         if self.hangs:
             await asyncio.Event().wait()
         self.asked += [text for text in texts if text not in PROBES]
+        self.shipped += [text for text in texts if text in PROBES]
         return [self._one(text) for text in texts]
 
     def _one(self, text: str) -> Vector:
-        numbers = (0.1 * (len(text) % 4), 0.0, 0.1, 1.0) if text in PROBES else self.vectors[text]
+        slant = 0.1 * (len(text) % 4)
+        foreign = (slant, 0.0, 0.1, 1.0) if text in ASKED else (0.0, slant, 1.0, 0.1)
+        numbers = foreign if text in PROBES else self.vectors[text]
         vector = np.array([*numbers, 0, 0, 0, 0][:4], dtype=np.float32)
         return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
 
@@ -195,11 +203,12 @@ async def test_in_a_group_only_what_was_said_there_or_opened_to_all_is_used(worl
 async def test_other_peoples_rows_change_no_score(world: World) -> None:
     await world.know("marmalade in the larder")
     await world.know("tea in the larder")
-    before = await world.ask("marmalade larder")
+    now = world.shelf.clock()
+    before = await world.ask("marmalade larder", now=now)
     crowd = await neighbour(world, "2")
     for number in range(30):
         await crowd.know(f"marmalade number {number}")
-    after = await world.ask("marmalade larder")
+    after = await world.ask("marmalade larder", now=now)
     assert [(unit.id, unit.score) for unit in after.units] == [(unit.id, unit.score) for unit in before.units]
 
 
@@ -239,6 +248,7 @@ async def test_d05_an_english_fact_answers_a_chinese_question(shelf: Shelf) -> N
     for text in facts:
         await world.know(text)
     await world.stores.embeddings.fill(world.owner)
+    await world.recall.warm()
     assert texts(await world.ask("我对什么药有反应", RecallOptions()))[0] == "User is allergic to penicillin"
 
 
@@ -335,6 +345,22 @@ async def test_a_line_that_a_shown_memory_says_whole_is_not_repeated(world: Worl
     assert found.units[0].cites == (message.id,)
 
 
+async def test_a_line_that_shown_memories_say_together_is_not_repeated_either(world: World) -> None:
+    message = await world.shelf.say("你好，我叫林舟，对花粉过敏")
+    await world.add(profile(message, "name", "林舟"))
+    await world.add(profile(message, "allergy", "花粉"))
+    found = await world.ask("我对什么过敏")
+    assert [unit.kind for unit in found.units] == ["profile", "profile"]
+    assert reasons(found)[message.id] == "repeats"
+
+
+async def test_a_line_that_says_more_than_the_shown_memories_stays(world: World) -> None:
+    message = await world.shelf.say("我叫林舟，对花粉过敏，下周要去冰岛看极光")
+    await world.add(profile(message, "name", "林舟"))
+    await world.add(profile(message, "allergy", "花粉"))
+    assert message.id in [unit.id for unit in (await world.ask("我对什么过敏")).units]
+
+
 async def test_equal_lines_are_shown_once_with_all_their_sources(world: World) -> None:
     first = await world.shelf.say("Tea at five!")
     second = await world.shelf.say("tea at five")
@@ -417,6 +443,7 @@ async def test_while_the_shipped_questions_have_no_vectors_recall_is_judged_by_w
     embedder = Meanings(down=True)
     world = world_of(shelf, embedder)
     await world.know("橘子酱在储藏室")
+    await world.recall.warm()
     found = await world.ask("橘子酱在哪", RecallOptions())
     assert texts(found) == ["橘子酱在储藏室"]
     assert found.notes == ("embedder down",)
@@ -427,10 +454,40 @@ async def test_a_question_is_embedded_once_and_the_shipped_ones_once_a_model(she
     world = world_of(shelf, embedder)
     await world.know("blue jam")
     await world.stores.embeddings.fill(world.owner)
+    await asyncio.gather(*(world.recall.warm() for _ in range(3)))
     await asyncio.gather(*(world.ask("jam", RecallOptions()) for _ in range(3)))
     assert embedder.asked.count("jam") <= 3
-    again = world_of(shelf, Meanings({"jam": (1, 0)}))
-    await again.ask("jam", RecallOptions())
+    assert sorted(embedder.shipped) == sorted(PROBES)
+    second = Meanings({"jam": (1, 0)})
+    await world_of(shelf, second).recall.warm()
+    assert (second.asked, second.shipped) == ([], [])
+
+
+async def test_the_question_itself_counts_for_nothing_not_even_for_its_neighbours(world: World) -> None:
+    for text in ("我对花粉过敏", "周末去爬山", "新买了鼠标", "我晚上睡得很晚"):
+        await world.shelf.say(text)
+    before = await world.ask("我有什么过敏症状")
+    question = await world.shelf.say("我有什么过敏症状")
+    options = RecallOptions(threshold=False, exclude=frozenset({question.id}), asked=question.id)
+    after = await world.ask("我有什么过敏症状", options)
+    assert texts(after) == texts(before)
+    assert [unit.score for unit in after.units] == pytest.approx([unit.score for unit in before.units], abs=0.01)
+
+
+async def test_d03_a_line_whose_words_were_superseded_is_marked_as_outdated(world: World) -> None:
+    message = await world.shelf.say("我住在汉堡，养了一只猫")
+    old = await world.add(profile(message, "home", "汉堡"))
+    (line,) = [u for u in (await world.ask("我住在哪里")).units if u.kind == "message"]
+    assert line.outdated is None
+    at = world.shelf.clock.advance(days=1)
+    assert await world.stores.profile.retire(world.owner, old.id, at=at, successor=None, reason="newer")
+    world.indexes.forget(world.owner)
+    (line,) = [u for u in (await world.ask("我住在哪里")).units if u.kind == "message"]
+    assert line.outdated == at
+    await world.add(fact(message, "我养了一只猫"))
+    world.indexes.forget(world.owner)
+    (line,) = [u for u in (await world.ask("我住在哪里")).units if u.kind == "message"]
+    assert line.outdated is None, "part of it still stands"
 
 
 async def test_a_blank_question_recalls_only_what_is_always_read(world: World) -> None:
@@ -490,4 +547,4 @@ async def test_the_block_gives_day_kind_subject_and_doubt(world: World) -> None:
 
 
 def test_the_probes_are_nobodys_words() -> None:
-    assert len({text_hash(text) for text in PROBES}) == 200
+    assert len({text_hash(text) for text in PROBES}) == 320

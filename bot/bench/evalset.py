@@ -24,6 +24,10 @@ class DataError(Exception):
     """A folder is no question set; the text names it and says what is missing."""
 
 
+class NothingToMeasure(DataError):
+    """A set is sound, but none of its questions has evidence."""
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One message: its id in the set, who said it, aware UTC time."""
@@ -36,7 +40,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Sessions of messages, in the order of the file."""
+    """Sessions of messages, in the order of the file; one without a message is none."""
 
     id: str
     language: str
@@ -56,34 +60,53 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class EvalSet:
-    """One set, named after its folder. Questions without evidence are left out."""
+    """One set, named after its folder. ``notes`` say in plain words what of it cannot be measured and was left out."""
 
     name: str
     conversations: tuple[Conversation, ...]
     questions: tuple[Asked, ...]
+    notes: tuple[str, ...] = ()
 
 
-def load(data: Path) -> list[EvalSet]:
-    """Read ``data``: one set, or a folder of sets. Raises DataError."""
-    folders = [data] if _is_set(data) else sorted(path for path in data.glob("*/") if _is_set(path))
-    if not folders:
+def folders(data: Path) -> list[Path]:
+    """The sets of ``data``: itself, or those one folder down. Raises DataError when there is none."""
+    found = [data] if _is_set(data) else sorted(path for path in data.glob("*/") if _is_set(path))
+    if not found:
         raise DataError(
             f"{data} holds no {CONVERSATIONS} with {QUESTIONS} beside it, neither itself nor one folder down"
         )
+    return found
+
+
+def load(folder: Path) -> EvalSet:
+    """Read one set. Raises DataError, NothingToMeasure when no question has evidence."""
     try:
-        return [_read_set(folder) for folder in folders]
-    except (KeyError, ValueError) as error:
-        raise DataError(f"{data} is not in the layout of a question set: {error!r}") from error
+        conversations = [_conversation(row) for row in _rows(folder / CONVERSATIONS)]
+        questions = [_question(row) for row in _rows(folder / QUESTIONS)]
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        raise DataError(f"{folder} is not in the layout of a question set: {error!r}") from error
+    told = {conversation.id for conversation in conversations if any(conversation.sessions)}
+    measurable = [question for question in questions if question.groups and question.conversation in told]
+    left_out = {
+        "conversations without a message": len(conversations) - len(told),
+        "questions without evidence": sum(not question.groups for question in questions),
+        "questions about no conversation": sum(
+            bool(question.groups) and question.conversation not in told for question in questions
+        ),
+    }
+    name = folder.resolve().name
+    if not measurable:
+        raise NothingToMeasure(f"{folder} holds nothing to measure: no question has evidence in its conversations")
+    return EvalSet(
+        name,
+        tuple(conversation for conversation in conversations if conversation.id in told),
+        tuple(measurable),
+        tuple(f"{name}: {count} {what} left out" for what, count in left_out.items() if count),
+    )
 
 
 def _is_set(folder: Path) -> bool:
     return (folder / CONVERSATIONS).is_file() and (folder / QUESTIONS).is_file()
-
-
-def _read_set(folder: Path) -> EvalSet:
-    conversations = tuple(_conversation(row) for row in _rows(folder / CONVERSATIONS))
-    questions = tuple(_question(row) for row in _rows(folder / QUESTIONS) if row["evidence_ids"])
-    return EvalSet(folder.resolve().name, conversations, questions)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -96,17 +119,16 @@ def _conversation(row: dict[str, Any]) -> Conversation:
     day = _UNDATED
     for session in row["sessions"]:
         day = moment(session["date_time"], otherwise=day + timedelta(days=1))
-        sessions.append(
-            tuple(
-                Line(m["id"], m["speaker"], m["text"], moment(m.get("time"), otherwise=day, on=day))
-                for m in session["messages"]
-            )
+        lines = (
+            Line(m["id"], m["speaker"], m["text"], moment(m.get("time"), otherwise=day, on=day))
+            for m in session["messages"]
         )
-    return Conversation(row["conversation_id"], row["language"], tuple(sessions))
+        sessions.append(tuple(lines))
+    return Conversation(row["conversation_id"], row["language"], tuple(filter(None, sessions)))
 
 
 def _question(row: dict[str, Any]) -> Asked:
-    groups = row.get("evidence_groups") or [[id_] for id_ in row["evidence_ids"]]
+    groups = row.get("evidence_groups") or [[id_] for id_ in row["evidence_ids"] or ()]
     stated = row.get("question_date")
     return Asked(
         conversation=row["conversation_id"],

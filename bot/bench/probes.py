@@ -1,6 +1,6 @@
-"""Writes the vectors of the shipped foreign questions for the bundled model: ``python -m bot.bench.probes FILE``.
+"""Writes the vectors of all that ships in ``memory/probes`` for the bundled model: ``python -m bot.bench.probes FILE``.
 
-To be run again when the questions in ``memory/probes`` or the bundled model change.
+To be run again when the texts in ``memory/probes`` or the bundled model change.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 from bot.embedders import LocalEmbedder
-from memory.shipped import packed, probe_texts
+from memory.shipped import packed, shipped_texts
 
 
 async def lines() -> list[str]:
-    """One JSON line a question, both languages."""
+    """One JSON line a text, both languages."""
     embedder = LocalEmbedder()
-    texts = [*probe_texts("zh"), *probe_texts("en")]
+    texts = [*shipped_texts("zh"), *shipped_texts("en")]
     vectors = await embedder.embed(texts)
     await embedder.aclose()
     return list(packed(embedder.model, texts, [vector for vector in vectors if vector is not None]))

@@ -8,7 +8,7 @@ import json
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,6 +29,7 @@ from memory.ports import Embedder, EmbedderUnavailable
 UNBOUNDED: Final = RecallOptions(max_tokens=None, threshold=False)
 """R@k counts ranks and T@b spends its own budget: no threshold, no cut."""
 PLATFORM: Final = "bench"
+Failed = Callable[[Exception], object]
 PIPED_WIDTH: Final = 120
 """Columns of a table that goes to a file; on a terminal it is as wide as that."""
 _WEEK_MINUTES: Final = 7 * 24 * 60.0
@@ -45,22 +46,47 @@ class Filled:
 
 
 async def run_recall(data: Path, *, embedder: Embedder | None) -> dict[str, Any]:
-    """Measure every set of a folder through the public face of memory, in a file of its own.
+    """Measure every set of a folder through the public face of memory.
 
     Returns ``{"sets": {name: {"n", "recollect", "bm25", "categories"}}}``, per cent. Raises
     bot.bench.evalset.DataError.
     """
-    sets = evalset.load(data)
+    sets = {name: row async for name, row in measured(evalset.folders(data), embedder=embedder)}
+    return {"control": bm25.NAME, "sets": sets}
+
+
+async def measured(
+    folders: Sequence[Path], *, embedder: Embedder | None, failed: Failed | None = None
+) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+    """Measure set after set, each in a file of its own, and yield its name and figures at once.
+
+    What cannot be measured is told to ``failed``, and the next set has its turn; without it the error is
+    raised (DataError, EmbedderUnavailable).
+    """
     settings = Settings(_env_file=None, session=SessionSettings(idle_minutes=_WEEK_MINUTES))
+    for folder in folders:
+        try:
+            each = evalset.load(folder)
+            async with _memory(settings, embedder) as memory:
+                figures = await _measure(memory, each)
+        except (evalset.DataError, EmbedderUnavailable) as error:
+            if failed is None:
+                raise
+            failed(error)
+        else:
+            yield each.name, figures
+
+
+@contextlib.asynccontextmanager
+async def _memory(settings: Settings, embedder: Embedder | None) -> AsyncIterator[Memory]:
     with tempfile.TemporaryDirectory() as folder:
         memory = await Memory.open(
             Path(folder) / "bench.db", settings, clock=lambda: datetime.now(UTC), count=len, embedder=embedder
         )
         try:
-            measured = {each.name: await _measure(memory, each) for each in sets}
+            yield memory
         finally:
             await memory.close()
-    return {"control": bm25.NAME, "sets": measured}
 
 
 async def _measure(memory: Memory, each: EvalSet) -> dict[str, Any]:
@@ -83,6 +109,7 @@ async def _measure(memory: Memory, each: EvalSet) -> dict[str, Any]:
             name: {"n": len(ours[name]), "recollect": metrics.mean(ours[name]), "bm25": metrics.mean(control[name])}
             for name in sorted(ours)
         },
+        "notes": list(each.notes),
     }
 
 
@@ -141,38 +168,50 @@ def _pooled(rows: Mapping[str, Sequence[dict[str, float]]]) -> list[dict[str, fl
     return [row for of_category in rows.values() for row in of_category]
 
 
-def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """One table a set: ours and the control, whole and by category."""
-    for name, measured in result["sets"].items():
-        table = Table("", "n", *metrics.COLUMNS, title=name)
-        parts = {"all": measured, **measured["categories"]}
-        for part, row in parts.items():
-            for system in ("recollect", "bm25"):
-                table.add_row(f"{part}, {system}", str(row["n"]), *(f"{row[system][c]:.1f}" for c in metrics.COLUMNS))
-        yield table
+def table(name: str, figures: Mapping[str, Any]) -> Table:
+    """One set: ours and the control, whole and by category."""
+    shown = Table("", "n", *metrics.COLUMNS, title=name)
+    for part, row in {"all": figures, **figures["categories"]}.items():
+        for system in ("recollect", "bm25"):
+            shown.add_row(f"{part}, {system}", str(row["n"]), *(f"{row[system][c]:.1f}" for c in metrics.COLUMNS))
+    return shown
 
 
 def main(data: Path, *, as_json: bool, embedder: Literal["auto", "endpoint", "local", "none"]) -> int:
-    """Measure and print; the exit code. ``embedder`` chooses where vectors come from."""
+    """Measure and print; the exit code, 2 if a set is broken or none could be measured.
+
+    Tables are printed set by set; JSON at the end, with what was measured until then even if a set breaks it off.
+    ``embedder`` says where vectors come from.
+    """
     chosen = Settings().model_copy(update={"embedder": EmbedderSettings(kind=embedder)})
+    faults: list[Exception] = []
+    count = 0
     try:
-        result = asyncio.run(_with_embedder(data, chosen))
+        count = asyncio.run(_printed(data, chosen, as_json=as_json, failed=faults.append))
     except (evalset.DataError, EmbedderUnavailable, ValueError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    if as_json:
-        sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
-        return 0
+        faults.append(error)
+    for fault in faults:
+        sys.stderr.write(f"{fault}\n")
+    sound = all(isinstance(fault, evalset.NothingToMeasure) for fault in faults)
+    return 0 if sound and count else 2
+
+
+async def _printed(data: Path, settings: Settings, *, as_json: bool, failed: Failed) -> int:
+    """Print what is measured as it comes; returns the number of sets."""
     console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
-    for table in tables(result):
-        console.print(table)
-    console.print(f"control: {result['control']}")
-    return 0
-
-
-async def _with_embedder(data: Path, settings: Settings) -> dict[str, Any]:
-    embedder = choose_embedder(settings)
+    sets: dict[str, dict[str, Any]] = {}
     async with contextlib.AsyncExitStack() as stack:
+        folders, embedder = evalset.folders(data), choose_embedder(settings)
         if embedder is not None:
             stack.push_async_callback(embedder.aclose)
-        return await run_recall(data, embedder=embedder)
+        try:
+            async for name, figures in measured(folders, embedder=embedder, failed=failed):
+                sets[name] = figures
+                if not as_json:
+                    console.print(table(name, figures), *figures["notes"], sep="\n")
+        finally:
+            if as_json:
+                sys.stdout.write(json.dumps({"control": bm25.NAME, "sets": sets}, ensure_ascii=False) + "\n")
+    if not as_json:
+        console.print(f"control: {bm25.NAME}")
+    return len(sets)

@@ -4,216 +4,228 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import heapq
 import json
-import random
 import statistics
 import sys
 import tempfile
+import threading
 import time
 import tracemalloc
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+import types
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from bot.app import built
+from bot.bench.people import DIMENSIONS, START, GivenVectors, Person, fill, opened, person, sentences
+from bot.bench.scan import scan_times
+from bot.commands import Commands, Turn
 from bot.message import ChatRef, Incoming, Reply
 from config.settings import EmbedderSettings, Settings
-from memory import Line, Memory
-from memory.model import Account, Chat
-from memory.ports import Vector
+from memory import Line, Memory, embedding
+from memory.accounts import Accounts
+from memory.db import Database
+from memory.embedding import Embeddings
 from memory.vectors import Vectors
 
-DIMENSIONS: Final = 1_024
-SIZES: Final = (100, 1_000, 10_000, 100_000)
-RECALLED_UP_TO: Final = 10_000
-"""Largest memory that is written line by line for the whole recall; above it the scan alone is measured."""
-COLD_SIZES: Final = (200, 10_000)
-PEOPLE: Final = (1, 1_000)
-OWN: Final = 200
-"""Lines of one person where the number of people is what changes."""
-AT_ONCE: Final = 100
-TOP: Final = 10
+NOW: Final = START + timedelta(days=30)
 PIPED_WIDTH: Final = 120
 """Columns of a table that goes to a file; on a terminal it is as wide as that."""
-START: Final = datetime(2025, 1, 1, 8, tzinfo=UTC)
+OWN: Final = 200
+"""Facts of one person where the number of people is what changes."""
+QUESTIONS: Final = 21
+RESTARTS: Final = 5
+LARGE: Final = 10_000
+"""From so many facts on fewer questions and restarts have to do."""
+_VECTOR_WORK: Final = ((Vectors, "add"), (Vectors, "scan"), (Vectors, "best"), (embedding, "_unpack"))
 
-
-class GivenVectors:
-    """An embedder that costs next to nothing: a vector of length 1 drawn from the text's own hash."""
-
-    model = "bench/given"
-    dimensions = DIMENSIONS
-
-    async def embed(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Draw one vector a text."""
-        return [drawn(text) for text in texts]
-
-
-def drawn(text: str) -> Vector:
-    """The vector of a text: the same for the same text, in no direction in particular."""
-    seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
-    vector = np.random.default_rng(seed).standard_normal(DIMENSIONS, dtype=np.float32)
-    return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
-
-
-def sentences(count: int, seed: int) -> Iterator[str]:
-    """Made-up lines of ten words each, a few words common and many rare."""
-    words = random.Random(seed)  # noqa: S311
-    for number in range(count):
-        picked = (f"word{int(words.paretovariate(0.6)) % 4_000}" for _ in range(9))
-        yield f"{' '.join(picked)} item{number}"
-
-
-# ---- the scan alone ----------------------------------------------------------------------------------
-
-
-def scan_times(size: int) -> dict[str, float]:
-    """The cached scan of ``size`` vectors against a cosine at a time and a numpy float32 product, one thread each.
-
-    ``recall_at_10`` is the share of the exact ten best that the scan's ten best hold, over 20 questions.
-    """
-    source = np.random.default_rng(size)
-    matrix = source.standard_normal((size, DIMENSIONS), dtype=np.float32)
-    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
-    questions = source.standard_normal((20, DIMENSIONS), dtype=np.float32)
-    questions /= np.linalg.norm(questions, axis=1, keepdims=True)
-    held = Vectors()
-    held.add([number.to_bytes(16) for number in range(size)], matrix)
-    rows = list(matrix)
-    scan = _median(lambda q: _best(held.scan(q)), questions)
-    plain = _median(lambda q: _best(matrix @ q), questions)
-    loop = _median(lambda q: heapq.nlargest(TOP, [_cosine(row, q) for row in rows]), questions[:3])
-    hits = [len(set(_best(held.scan(q))) & set(_best(matrix @ q))) / TOP for q in questions]
-    return {
-        "scan_ms": round(scan, 4),
-        "loop_ms": round(loop, 3),
-        "numpy_ms": round(plain, 4),
-        "x_loop": round(loop / scan, 1),
-        "ratio_numpy": round(scan / plain, 2),
-        "recall_at_10": round(statistics.fmean(hits), 4),
-    }
-
-
-def _cosine(first: Vector, second: Vector) -> float:
-    return float(np.dot(first, second) / (np.linalg.norm(first) * np.linalg.norm(second)))
-
-
-def _best(scores: NDArray[np.float32] | None) -> list[int]:
-    if scores is None:
-        return []
-    top = np.argpartition(-scores, TOP)[:TOP] if len(scores) > TOP else np.arange(len(scores))
-    return [int(place) for place in top[np.argsort(-scores[top])]]
-
-
-def _median(work: Callable[[Vector], object], questions: NDArray[np.float32]) -> float:
-    work(questions[0])
-    return statistics.median(_milliseconds(work, question) for question in questions)
-
-
-def _milliseconds(work: Callable[[Vector], object], question: Vector) -> float:
-    started = time.perf_counter()
-    work(question)
-    return (time.perf_counter() - started) * 1_000
-
-
-# ---- the whole recall through the public face --------------------------------------------------------
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
-    """Somebody with lines in the journal."""
+class Plan:
+    """How much is measured: facts of one person hot and after a restart, people in the file, recalls at once."""
 
-    owner: Account
-    room: Chat
+    sizes: tuple[int, ...] = (100, 1_000, 10_000, 100_000)
+    cold_sizes: tuple[int, ...] = (100, 200, 1_000, 10_000)
+    people: tuple[int, ...] = (1, 10, 1_000)
+    at_once: int = 100
+    known: int = 2_000
 
 
-@contextlib.asynccontextmanager
-async def opened(path: Path) -> AsyncIterator[Memory]:
-    """Memory over a file, with given vectors."""
-    memory = await Memory.open(path, Settings(_env_file=None), clock=lambda: START, count=len, embedder=GivenVectors())
+# ---- recall through the public face ------------------------------------------------------------------
+
+
+@dataclass
+class Recalls:
+    """What recalls took, each: wall milliseconds, and the longest that it held the event loop, CPU milliseconds."""
+
+    times: list[float] = field(default_factory=list)
+    held: list[float] = field(default_factory=list)
+
+    async def ask(self, memory: Memory, who: Person, questions: Sequence[str]) -> None:
+        """Recall for each question, threshold, budget, texts and all; the question's vector is given."""
+        for question in questions:
+            steps: list[float] = []
+            work = stepped(memory.recall(who.owner, question, room=who.room, now=NOW), steps)
+            self.times.append(await _milliseconds(work))
+            self.held.append(max(steps))
+
+
+@types.coroutine
+def stepped(work: Coroutine[Any, Any, Result], steps: list[float]) -> Generator[Any, Any, Result]:
+    """Await ``work`` and note how long each of its steps holds the event loop, CPU milliseconds."""
+    while True:
+        started = time.thread_time()
+        try:
+            waits_for = work.send(None)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        finally:
+            steps.append((time.thread_time() - started) * 1_000)
+        yield waits_for
+
+
+@contextlib.contextmanager
+def vector_work(on_loop: list[float]) -> Iterator[None]:
+    """While the block runs, note each piece of vector work that is done in this thread, CPU milliseconds."""
+    loop = threading.get_ident()
+
+    def watched(work: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any, **options: Any) -> Any:
+            started = time.thread_time()
+            try:
+                return work(*arguments, **options)
+            finally:
+                if threading.get_ident() == loop:
+                    on_loop.append((time.thread_time() - started) * 1_000)
+
+        return timed
+
+    with contextlib.ExitStack() as stack:
+        for place, name in _VECTOR_WORK:
+            whole = getattr(place, name)
+            setattr(place, name, watched(whole))
+            stack.callback(setattr, place, name, whole)
+        yield
+
+
+async def _milliseconds(work: Awaitable[object]) -> float:
+    started = time.perf_counter()
+    await work
+    return (time.perf_counter() - started) * 1_000
+
+
+def asked(count: int, seed: int = 0) -> list[str]:
+    """Questions: five words of a made-up sentence each."""
+    return [" ".join(sentence.split()[:5]) for sentence in sentences(count, seed)]
+
+
+async def hot(path: Path, size: int) -> tuple[dict[str, float], list[float]]:
+    """The scan alone, and recall of a person whose memory is in cache; and the vector work on the loop."""
+    recalls, first, on_loop = Recalls(), Recalls(), list[float]()
+    questions = asked(QUESTIONS if size <= LARGE else QUESTIONS // 4)
+    async with opened(path) as memory:
+        who = await person(memory, "ann")
+        with vector_work(on_loop):
+            await first.ask(memory, who, questions[:1])
+            await recalls.ask(memory, who, questions)
+    row = scan_times(size, DIMENSIONS) | {
+        "recall_ms": round(statistics.median(recalls.times), 3),
+        "held_ms": round(statistics.median(recalls.held), 3),
+    }
+    return row, on_loop
+
+
+async def cold(path: Path, size: int, hot_ms: float) -> dict[str, float]:
+    """The first recall after a restart, and how long its vectors alone take to load; medians over restarts.
+
+    A restart closes the file and every cache of memory; modules stay imported.
+    """
+    restarts = RESTARTS if size < LARGE else 2
+    loads = [await _load(path) for _ in range(restarts)]
+    recalls = Recalls()
+    for number in range(restarts):
+        async with opened(path) as memory:
+            await recalls.ask(memory, await person(memory, "ann"), asked(1, seed=number))
+    recall = statistics.median(recalls.times)
+    return {
+        "load_ms": round(statistics.median(loads), 3),
+        "recall_ms": round(recall, 3),
+        "hot_ms": round(hot_ms, 3),
+        "x_hot": round(recall / hot_ms, 1),
+        "held_ms": round(statistics.median(recalls.held), 3),
+    }
+
+
+async def _load(path: Path) -> float:
+    """Milliseconds from a file just opened to a person's vectors in cache."""
+    database = await Database.open(path)
     try:
-        yield memory
-    finally:
-        await memory.close()
-
-
-async def person(memory: Memory, name: str, lines: int = 0) -> Person:
-    """Somebody of that name, with so many more lines, embedded."""
-    owner = await memory.account("bench", name, name=name)
-    room = await memory.chat(owner, f"dm:{name}")
-    for number, text in enumerate(sentences(lines, seed=owner.no)):
-        await memory.note(owner, room, Line("user", name, START + timedelta(minutes=number), text))
-    if lines:
-        await memory.embed(owner)
-    return Person(owner, room)
-
-
-async def recall_ms(memory: Memory, who: Person, questions: Sequence[str]) -> list[float]:
-    """Milliseconds of one recall a question, threshold, texts and all; the question's vector is given."""
-    times = []
-    now = START + timedelta(days=365)
-    for question in questions:
+        accounts = Accounts(database)
+        owner = (await accounts.all())[0]
+        store, held = Embeddings(database, accounts, GivenVectors(), lambda: START), Vectors()
         started = time.perf_counter()
-        await memory.recall(who.owner, question, room=who.room, now=now)
-        times.append((time.perf_counter() - started) * 1_000)
-    return times
+        rows = await store.rows(owner)
+        held.add(rows.hashes, rows.matrix)
+        return (time.perf_counter() - started) * 1_000
+    finally:
+        await database.close()
 
 
-async def hot_and_cold(folder: Path, size: int) -> dict[str, float]:
-    """Recall of a person with ``size`` lines: hot, and the first one after a restart."""
-    path = folder / f"{size}.db"
-    asked = list(sentences(11, seed=size))
-    async with opened(path) as memory:
-        who = await person(memory, "ann", size)
-        hot = statistics.median((await recall_ms(memory, who, asked))[1:])
-    async with opened(path) as memory:
-        (first,) = await recall_ms(memory, await person(memory, "ann"), asked[:1])
+async def ram(path: Path, size: int) -> int:
+    """Bytes a fact takes in memory once it was recalled from: vectors, words, columns."""
     async with opened(path) as memory:
         who = await person(memory, "ann")
         tracemalloc.start()
-        await recall_ms(memory, who, asked[:1])
+        await Recalls().ask(memory, who, asked(1))
         held, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-    return {"hot_ms": hot, "cold_ms": first, "ram": held / size, "disk": _disk(folder, size) / size}
-
-
-def _disk(folder: Path, size: int) -> int:
-    return sum(file.stat().st_size for file in folder.glob(f"{size}.db*"))
+    return round(held / size)
 
 
 async def growth(folder: Path, people: Sequence[int]) -> dict[str, float]:
-    """Hot recall of one person with :data:`OWN` lines among more and more other people."""
-    times = {}
-    asked = list(sentences(21, seed=1))
-    async with opened(folder / "growth.db") as memory:
-        who = await person(memory, "ann", OWN)
-        there = 1
-        for crowd in people:
-            for number in range(there, crowd):
-                await person(memory, f"other{number}", 2)
-            there = crowd
-            times[str(crowd)] = round(statistics.median((await recall_ms(memory, who, asked))[1:]), 3)
+    """Hot recall of one person with :data:`OWN` facts among more and more other people."""
+    path, times, there = folder / "growth.db", {}, 1
+    await fill(path, ["ann"], OWN)
+    for crowd in people:
+        await fill(path, [f"other{number}" for number in range(there, crowd)], 2)
+        there, recalls = max(there, crowd), Recalls()
+        async with opened(path) as memory:
+            who = await person(memory, "ann")
+            await recalls.ask(memory, who, asked(2 * QUESTIONS))
+        times[str(crowd)] = round(statistics.median(recalls.times[1:]), 3)
     return times
 
 
+async def whatdoyouknow(folder: Path, size: int) -> float:
+    """Median milliseconds of /whatdoyouknow, from the command to its whole reply, for a person with so many facts."""
+    path = folder / "known.db"
+    await fill(path, ["ann"], size)
+    async with opened(path) as memory:
+        who = await person(memory, "ann")
+        heard = await memory.note(who.owner, who.room, Line("user", "ann", NOW, "", "command"))
+        commands, turn = Commands(memory, lambda: NOW), Turn(who.owner, who.room, heard.message, "whatdoyouknow", "")
+        times = [await _milliseconds(commands.run(turn)) for _ in range(QUESTIONS)]
+    return statistics.median(times[1:])
+
+
 async def loop_lag(folder: Path, at_once: int) -> float:
-    """Milliseconds the event loop answers late, 99th percentile, while so many people recall at once."""
-    async with opened(folder / "lag.db") as memory:
-        people = [await person(memory, f"p{number}", OWN // 10) for number in range(at_once)]
+    """Milliseconds the event loop answers late, 99th percentile, while so many people with OWN facts recall at once."""
+    path, names = folder / "lag.db", [f"p{number}" for number in range(at_once)]
+    await fill(path, names, OWN)
+    async with opened(path) as memory:
+        people = [await person(memory, name) for name in names]
         for who in people:
-            await recall_ms(memory, who, ["warm"])
+            await Recalls().ask(memory, who, asked(1))
         late: list[float] = []
         watch = asyncio.create_task(_watch(late))
-        await asyncio.gather(*(recall_ms(memory, who, list(sentences(3, seed=7))) for who in people))
+        await asyncio.gather(*(Recalls().ask(memory, who, asked(3, seed=7)) for who in people))
         watch.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await watch
@@ -256,85 +268,92 @@ async def turn_overhead(folder: Path) -> float:
         times = []
         for number, text in enumerate(sentences(60, seed=3)):
             incoming = Incoming(chat, "1", "Ann", f"m{number}", text, START + timedelta(seconds=number))
-            times.append(await _awaited(app.agent.answer(incoming, sink)))
+            times.append(await _milliseconds(app.agent.answer(incoming, sink)))
     return statistics.median(times[10:])
 
 
-async def _awaited(work: Awaitable[object]) -> float:
-    started = time.perf_counter()
-    await work
-    return (time.perf_counter() - started) * 1_000
+# ---- the whole run -----------------------------------------------------------------------------------
 
 
-async def run_speed(
-    *,
-    sizes: Sequence[int] = SIZES,
-    cold_sizes: Sequence[int] = COLD_SIZES,
-    people: Sequence[int] = PEOPLE,
-    at_once: int = AT_ONCE,
-) -> dict[str, Any]:
-    """Measure everything, at these numbers of lines of one person, of people in the file, and of recalls at once.
-
-    The keys of the answer are those of ``bench speed --json``. Takes some minutes.
-    """
-    hot: dict[str, dict[str, float | None]] = {}
-    cold: dict[str, dict[str, float]] = {}
-    whole: dict[int, dict[str, float]] = {}
+async def sections(plan: Plan) -> AsyncIterator[dict[str, Any]]:
+    """Measure part after part; each yields its keys of ``bench speed --json`` as soon as they are there."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for size in sorted({*sizes, *cold_sizes}):
-            if size <= RECALLED_UP_TO:
-                whole[size] = await hot_and_cold(folder, size)
-        for size in sizes:
-            recall = round(whole[size]["hot_ms"], 3) if size in whole else None
-            hot[str(size)] = {**scan_times(size), "recall_ms": recall}
-        for size in cold_sizes:
-            first, usual = whole[size]["cold_ms"], whole[size]["hot_ms"]
-            cold[str(size)] = {
-                "load_ms": round(first - usual, 3),
-                "recall_ms": round(first, 3),
-                "x_hot": round(first / usual, 1),
+        folder, on_loop = Path(name), list[float]()
+        rows: dict[int, dict[str, float]] = {}
+        disk: dict[int, int] = {}
+        for size in sorted({*plan.sizes, *plan.cold_sizes}):
+            path = folder / f"{size}.db"
+            started = time.perf_counter()
+            await fill(path, ["ann"], size)
+            rows[size] = {"fill_s": round(time.perf_counter() - started, 1)}
+            disk[size] = path.stat().st_size
+            figures, on_the_loop = await hot(path, size)
+            rows[size] |= figures
+            on_loop += on_the_loop
+        yield {"dimensions": DIMENSIONS, "hot": {str(size): rows[size] for size in plan.sizes}}
+        yield {
+            "cold": {
+                str(size): await cold(folder / f"{size}.db", size, rows[size]["recall_ms"]) for size in plan.cold_sizes
             }
-        largest = whole[max(whole)]
-        return {
-            "dimensions": DIMENSIONS,
-            "hot": hot,
-            "cold": cold,
-            "bytes_per_fact": {"ram": round(largest["ram"]), "disk": round(largest["disk"])},
-            "growth": await growth(folder, people),
+        }
+        largest = max(plan.cold_sizes)
+        per_fact = {"ram": await ram(folder / f"{largest}.db", largest), "disk": round(disk[largest] / largest)}
+        yield {"bytes_per_fact": per_fact}
+        yield {"growth": await growth(folder, plan.people)}
+        yield {
             "turn_overhead_ms": round(await turn_overhead(folder / "turns"), 3),
-            "loop_lag_p99_ms": round(await loop_lag(folder, at_once), 3),
+            "loop_lag_p99_ms": round(await loop_lag(folder, plan.at_once), 3),
+            "on_loop_ms_max": round(max(on_loop, default=0.0), 3),
+            "whatdoyouknow_ms": round(await whatdoyouknow(folder, plan.known), 3),
         }
 
 
-def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """The figures as tables."""
-    columns = ("scan_ms", "loop_ms", "numpy_ms", "x_loop", "ratio_numpy", "recall_at_10", "recall_ms")
-    hot = Table("lines", *columns, title=f"hot, {result['dimensions']} dimensions")
-    for size, row in result["hot"].items():
-        hot.add_row(size, *("-" if row[column] is None else f"{row[column]:g}" for column in columns))
-    yield hot
-    cold = Table("lines", "load_ms", "recall_ms", "x_hot", title="first recall after a restart")
-    for size, row in result["cold"].items():
-        cold.add_row(size, *(f"{row[column]:g}" for column in ("load_ms", "recall_ms", "x_hot")))
-    yield cold
-    rest = Table("what", "value", title="the rest")
-    for place, value in result["bytes_per_fact"].items():
-        rest.add_row(f"bytes a line, {place}", f"{value}")
-    for people, value in result["growth"].items():
-        rest.add_row(f"recall of {OWN} lines among {people} people, ms", f"{value}")
-    rest.add_row("turn without model and embedder, ms", f"{result['turn_overhead_ms']}")
-    rest.add_row("loop lag under recalls at once, p99, ms", f"{result['loop_lag_p99_ms']}")
-    yield rest
+async def run_speed(plan: Plan, *, shown: Callable[[Table], object] | None = None) -> dict[str, Any]:
+    """Measure everything, and hand each table to ``shown`` as soon as its figures are there. Takes some minutes."""
+    result: dict[str, Any] = {}
+    async for section in sections(plan):
+        result |= section
+        if shown is not None:
+            shown(table(section))
+    return result
+
+
+def table(section: Mapping[str, Any]) -> Table:
+    """The figures of one part."""
+    for name, title in (("hot", "in cache"), ("cold", "first recall after a restart")):
+        if name in section:
+            return _by_size(f"{title}, facts of {DIMENSIONS} numbers", section[name])
+    rest = Table("what", "value")
+    for place, value in section.get("bytes_per_fact", {}).items():
+        rest.add_row(f"bytes a fact, {place}", f"{value:,}")
+    for people, value in section.get("growth", {}).items():
+        rest.add_row(f"recall of {OWN} facts among {people} people, ms", f"{value:g}")
+    for key, label in _LABELS.items():
+        if key in section:
+            rest.add_row(label, f"{section[key]:g}")
+    return rest
+
+
+_LABELS: Final = {
+    "turn_overhead_ms": "turn without model and embedder, ms",
+    "loop_lag_p99_ms": f"event loop late under recalls at once ({OWN} facts each), p99, ms",
+    "on_loop_ms_max": "longest vector work on the event loop, CPU ms",
+    "whatdoyouknow_ms": "/whatdoyouknow, ms",
+}
+
+
+def _by_size(title: str, rows: Mapping[str, Mapping[str, float]]) -> Table:
+    columns = list(next(iter(rows.values()), {}))
+    shown = Table("facts", *columns, title=title)
+    for size, row in rows.items():
+        shown.add_row(f"{int(size):,}", *(f"{row[column]:g}" for column in columns))
+    return shown
 
 
 def main(*, as_json: bool) -> int:
     """Measure and print; the exit code."""
-    result = asyncio.run(run_speed())
+    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    result = asyncio.run(run_speed(Plan(), shown=None if as_json else console.print))
     if as_json:
         sys.stdout.write(json.dumps(result) + "\n")
-        return 0
-    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
-    for table in tables(result):
-        console.print(table)
     return 0
