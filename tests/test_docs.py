@@ -24,8 +24,9 @@ def text(name: str) -> str:
 
 
 def blocks(markdown: str) -> list[str]:
-    """Return the contents of the code blocks, in order."""
-    return re.findall(r"^```\w*\n(.*?)^```$", markdown, re.DOTALL | re.MULTILINE)
+    """Return the contents of the code blocks, in order; a talk ("text") is told in each language's own."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", markdown, re.DOTALL | re.MULTILINE)
+    return [content for language, content in found if language != "text"]
 
 
 def shape(markdown: str) -> list[str]:
