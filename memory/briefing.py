@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from config.locales import phrase
 from config.prompts import render
 from config.templates import Language, written
+from memory.embedding import spoken
 from memory.model import Account, Entry, Message
 from memory.script import language
 from memory.sessions import Batch
@@ -139,7 +140,8 @@ def _line(message: Message, zone: str, tongue: Language, *, number: int | None =
     local = message.at.astimezone(ZoneInfo(zone))
     weekday = phrase("time.weekdays", tongue).split(",")[local.weekday()]
     mark = f"[{number}] " if number is not None and citable(message) else ""
-    return f"{mark}{local:%Y-%m-%d} {weekday} {local:%H:%M} {_one_line(message.speaker)}: {_one_line(message.text)}"
+    said = _one_line(spoken(message.speaker, message.text))
+    return f"{mark}{local:%Y-%m-%d} {weekday} {local:%H:%M} {said}"
 
 
 def _shown(message: Message) -> Message:
