@@ -44,7 +44,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Contender:
     """A row that may be shown. ``asked`` is the id of the line before a journal line, if that is a question."""
 
     id: int
@@ -60,7 +60,7 @@ class Candidate:
 class Judged:
     """The rows that may be shown, best first; the level of the question; ids left out, with reasons."""
 
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[Contender, ...] = ()
     level: float | None = None
     left_out: tuple[tuple[int, str], ...] = ()
 
@@ -99,7 +99,7 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, background: 
     strongest = float(speaks[offered].max())
     in_time = rows_in_time(index, question, ranking, limits.now)
     most = bar.most(strongest, limits.false_positives, in_time=bool(in_time))
-    candidates: list[Candidate] = []
+    candidates: list[Contender] = []
     left_out: list[tuple[int, str]] = []
     for row in map(int, best):
         by_time = in_time.get(row)
@@ -148,12 +148,12 @@ def _narrow_past(span: Span, now: datetime) -> bool:
     return span.end <= now and span.end - span.start <= NARROW
 
 
-def _candidate(index: OwnerIndex, ranking: Ranking, row: int, chosen: Band) -> Candidate:
+def _candidate(index: OwnerIndex, ranking: Ranking, row: int, chosen: Band) -> Contender:
     columns = index.rows
     message = columns["kind"][row] == MESSAGE
     before = int(columns["previous"][row])
     asked = message and before != NOWHERE and bool(columns["asks"][before])
-    return Candidate(
+    return Contender(
         id=int(columns["id"][row]),
         kind=KINDS[columns["kind"][row]],
         score=round(float(ranking.total[row]), 4),

@@ -63,7 +63,7 @@ def is_question(text: str) -> bool:
     return _ASKS.search(text) is not None
 
 
-def language(text: str) -> str:
+def asked_in(text: str) -> str:
     """The language a question is treated as: "zh" when it holds a Han character, else "en"."""
     return "zh" if _HAN.search(text) else "en"
 
@@ -110,4 +110,4 @@ def only_asks(text: str) -> bool:
 
 def needs_context(question: str, terms: int) -> bool:
     """Whether a question cannot be understood without the turns before it: too short, or it points back."""
-    return terms <= _FEW_TERMS[language(question)] or _POINTS_BACK.search(question) is not None
+    return terms <= _FEW_TERMS[asked_in(question)] or _POINTS_BACK.search(question) is not None

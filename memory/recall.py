@@ -15,8 +15,8 @@ from config.settings import RecallSettings
 from memory import dates
 from memory.block import frame, line
 from memory.index import Indexes, OwnerIndex, off_loop
-from memory.judge import REASONS_KEPT, Candidate, Judged, Limits, judge, usable_rows, visible
-from memory.lexicon import after_the_bot, language, needs_context, personal
+from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, usable_rows, visible
+from memory.lexicon import after_the_bot, asked_in, needs_context, personal
 from memory.model import PRIVATE, SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
 from memory.ports import EmbedderUnavailable, TokenCounter, Vector
 from memory.score import Question
@@ -142,7 +142,7 @@ class Recall:
         """The question made ready; all that waits for the embedder is in here."""
         search = _search_text(question, context)
         vector = await self._vector(owner, search, notes)
-        foreign = self._shipped.probes(language(search))
+        foreign = self._shipped.probes(asked_in(search))
         ready = Question(
             text=question,
             terms=tuple(query_terms(search)),
@@ -155,7 +155,7 @@ class Recall:
             personal=personal(search),
             zone=owner.zone,
         )
-        return _Asked(ready, language(search), foreign)
+        return _Asked(ready, asked_in(search), foreign)
 
     async def _vector(self, owner: Account, text: str, notes: list[str]) -> Vector | None:
         """The question's vector; None, with a note, when there is none in time."""
@@ -220,7 +220,7 @@ def _fill(
 
 
 def _known_unit(entry: Entry, *, always: bool = False) -> Recalled:
-    return memory_unit(Candidate(entry.id, entry.kind, 0.0, "always" if always else "full"), entry)
+    return memory_unit(Contender(entry.id, entry.kind, 0.0, "always" if always else "full"), entry)
 
 
 def _is_always(entry: ProfileLine) -> bool:

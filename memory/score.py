@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from memory.dates import PartialDate, occurrences
 from memory.index import KINDS, MESSAGE, NOWHERE, OwnerIndex
 from memory.lexical import Background, Words, WordSearch, neighbour
-from memory.lexicon import language, named
+from memory.lexicon import asked_in, named
 from memory.model import Kind, Span
 from memory.ports import Vector
 
@@ -190,7 +190,7 @@ def in_time(index: OwnerIndex, question: Question) -> Column:
 def _on_named_days(at: Column, question: Question) -> Column:
     """1 where a moment (seconds since 1970) lies in a day, month or year the question names."""
     zone = ZoneInfo(question.zone)
-    later = DAYS_LATER if language(question.text) == "en" else 0
+    later = DAYS_LATER if asked_in(question.text) == "en" else 0
     quarters, places = np.unique(at // QUARTER_HOUR, return_inverse=True)
     days = [datetime.fromtimestamp(quarter * QUARTER_HOUR, zone).date() for quarter in quarters]
     named_days = {

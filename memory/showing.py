@@ -10,8 +10,8 @@ from datetime import datetime
 from itertools import chain
 from typing import Final
 
-from memory.judge import Candidate, visible
-from memory.lexicon import language
+from memory.judge import Contender, visible
+from memory.lexicon import asked_in
 from memory.model import Account, Chat, Entry, Message, Recalled
 from memory.rules import is_small_talk
 from memory.stores import Stores
@@ -33,7 +33,7 @@ class Read:
     outdated: dict[int, datetime]
 
 
-async def read(stores: Stores, owner: Account, candidates: Sequence[Candidate], *, room: Chat, now: datetime) -> Read:
+async def read(stores: Stores, owner: Account, candidates: Sequence[Contender], *, room: Chat, now: datetime) -> Read:
     """Read candidates, and the questions that short lines answer, through the live filter of the stores."""
     ids = [c.id for c in candidates if c.kind == "message"]
     lines = await stores.journal.lines(owner, ids) if ids else {}
@@ -70,7 +70,7 @@ async def _outdated(stores: Stores, owner: Account, lines: Sequence[int], *, now
 
 
 def units(
-    candidates: Iterable[Candidate], found: Read, exclude: frozenset[int]
+    candidates: Iterable[Contender], found: Read, exclude: frozenset[int]
 ) -> Iterable[Recalled | tuple[int, str]]:
     """Each candidate as it would be shown, or its id and why it is not."""
     for candidate in candidates:
@@ -82,7 +82,7 @@ def units(
             yield (candidate.id, "closed") if line is None else _line_unit(candidate, line, found, exclude)
 
 
-def memory_unit(candidate: Candidate, entry: Entry) -> Recalled:
+def memory_unit(candidate: Contender, entry: Entry) -> Recalled:
     """A memory as shown."""
     return Recalled(
         id=entry.id,
@@ -97,7 +97,7 @@ def memory_unit(candidate: Candidate, entry: Entry) -> Recalled:
     )
 
 
-def _line_unit(candidate: Candidate, line: Message, found: Read, exclude: frozenset[int]) -> Recalled | tuple[int, str]:
+def _line_unit(candidate: Contender, line: Message, found: Read, exclude: frozenset[int]) -> Recalled | tuple[int, str]:
     """A journal line; with the question it answers when it is short, and a reply of the bot never without."""
     unit = Recalled(
         id=line.id,
@@ -118,7 +118,7 @@ def _line_unit(candidate: Candidate, line: Message, found: Read, exclude: frozen
             return line.id, "answers what is gone"
         return unit if question.id in exclude else _with_question(unit, question)
     question = lines.get(candidate.asked) if candidate.asked is not None else None
-    short = len(line.text) <= SHORT[language(line.text)]
+    short = len(line.text) <= SHORT[asked_in(line.text)]
     return _with_question(unit, question) if short and question is not None and question.id not in exclude else unit
 
 
