@@ -116,7 +116,8 @@ class Agent:
         owner, chat = await self._meet(incoming, text if command is None else command[1])
         wordless = command is not None or is_blank(text)
         heard = await self._memory.note(owner, chat, self._line(incoming, "" if wordless else text))
-        if heard.reply is not None:
+        forgotten = heard.message.kind == "command" and not wordless
+        if heard.reply is not None or forgotten:
             return
         turn = Exchange(owner, chat, incoming, heard.message, TurnTrace(heard.message.id, chat))
         if not incoming.wants_reply:

@@ -148,8 +148,10 @@ class Distiller:
 
     async def _forgotten(self, owner: Account, batch: Batch, known: Sequence[Entry]) -> bool:
         """Whether anything the model was shown has been hidden meanwhile; its answer may rest on that."""
-        shown = [message.id for message in (*batch.messages, *batch.earlier)]
-        left = len(await self._stores.journal.lines(owner, shown))
+        shown = {message.id: message.text for message in (*batch.messages, *batch.earlier)}
+        lines = await self._stores.journal.lines(owner, shown)
+        # Of a line that is erased already a mark without words is left.
+        left = sum(line.text == shown[line.id] for line in lines.values())
         for store in (self._stores.profile, self._stores.timeline, self._stores.facts):
             left += len(await store.get(owner, [entry.id for entry in known]))
         return left < len(shown) + len(known)

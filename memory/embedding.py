@@ -6,7 +6,6 @@ edit changes the hash so a stale vector can never match, and two models never me
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import logging
@@ -16,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from memory.accounts import Accounts
 from memory.db import Database
 from memory.model import Account
+from memory.offloop import off_loop
 from memory.ports import Clock, Embedder, Vector
 
 log = logging.getLogger(__name__)
@@ -33,8 +34,6 @@ BATCH: Final = 64
 QUERIES_KEPT: Final = 256
 RETRY: Final = timedelta(hours=1)
 """Pause before a text the embedder refused is tried again."""
-_INLINE_ROWS: Final = 200
-"""Up to this many vectors are unpacked on the event loop (well under 1 ms); more go to a thread."""
 _FULL_SCALE: Final = 32_767
 
 
@@ -137,7 +136,7 @@ class Embeddings:
         )
         if not rows:
             return VectorRows(after, [], np.empty((0, self._width or 0), np.float32))
-        matrix = await asyncio.to_thread(_unpack, rows) if len(rows) > _INLINE_ROWS else _unpack(rows)
+        matrix = await off_loop(partial(_unpack, rows), size=len(rows))
         return VectorRows(rows[-1]["id"], [row["text_hash"] for row in rows], matrix)
 
     async def query(self, owner: Account, text: str) -> Vector | None:

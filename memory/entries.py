@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -18,6 +18,7 @@ from memory.clock import moment, stamp
 from memory.db import Database
 from memory.embedding import text_hash
 from memory.model import Account, Candidate, Citation, Event, Fact, Kind, ProfileLine, Provenance, Span, Unit
+from memory.offloop import off_loop
 
 E = TypeVar("E", ProfileLine, Event, Fact)
 
@@ -86,7 +87,7 @@ class EntryStore(ABC, Generic[E]):
     async def units(self, owner: Account, *, after: int = 0) -> list[Unit]:
         """The unsuperseded memories behind ``after`` as the recall index wants them; expiry rides along."""
         entries = await self._select(owner, "retired_at IS NULL AND id > :after", after=after)
-        return [unit(entry) for entry in entries]
+        return await off_loop(lambda: [unit(entry) for entry in entries], size=len(entries))
 
     async def confirm(self, owner: Account, id_: int, citation: Citation, *, confidence: float) -> bool:
         """Note that the owner said it again; False when that very message is already cited (nothing changes).
@@ -184,14 +185,18 @@ class EntryStore(ABC, Generic[E]):
         parameters = {**values, "lo": owner.first_id, "hi": owner.last_id}
         chosen = f"FROM {self.table} WHERE id BETWEEN :lo AND :hi AND {condition}"
         rows = await self._db.fetch(f"SELECT * {chosen} ORDER BY id", parameters)
-        cited: dict[int, list[Citation]] = {}
-        for c in await self._db.fetch(
+        cited = await self._db.fetch(
             f"SELECT entry, message, quote, at FROM citations WHERE entry IN (SELECT id {chosen})"
             " ORDER BY entry, at, message",
             parameters,
-        ):
-            cited.setdefault(c["entry"], []).append(Citation(c["message"], c["quote"], moment(c["at"])))
-        return [self._entry(row, _provenance(row, tuple(cited.get(row["id"], ())))) for row in rows]
+        )
+        return await off_loop(lambda: self._entries(rows, cited), size=len(rows))
+
+    def _entries(self, rows: Sequence[sqlite3.Row], cited: Sequence[sqlite3.Row]) -> list[E]:
+        citations: dict[int, list[Citation]] = {}
+        for c in cited:
+            citations.setdefault(c["entry"], []).append(Citation(c["message"], c["quote"], moment(c["at"])))
+        return [self._entry(row, _provenance(row, tuple(citations.get(row["id"], ())))) for row in rows]
 
     async def _cite(self, entry: int, citations: Iterable[Citation]) -> int:
         added = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -202,8 +202,13 @@ class Memory:
         return [] if session is None else await self._stores.journal.of_session(owner, session, limit=limit)
 
     async def answered(self, owner: Account, chat: Chat, line: Line, trace: Mapping[str, Any] | None) -> Message:
-        """Journal a reply (``line.answers`` names what it answers) together with its trace, if it has one."""
+        """Journal a reply (``line.answers`` names what it answers) together with its trace, if it has one.
+
+        One that was under way while something was forgotten may rest on that: only that it was given is kept.
+        """
         async with self._db.transaction():
+            if line.answers is not None and await self._stores.promises.deleted_since(owner, line.answers):
+                line = replace(line, text="", kind="command", tokens=0)
             session = await self._sessions.touch(owner, chat, line.at)
             (reply,) = await self._stores.journal.add(owner, chat, session, [line])
             if trace is not None:

@@ -13,9 +13,9 @@ from typing import Final
 
 from memory.db import Database
 from memory.embedding import spoken, text_hash
-from memory.index import off_loop
 from memory.model import Account, Chat, Entry, Message, ProfileLine
 from memory.needles import Needles, giveaways
+from memory.offloop import off_loop
 from memory.promises import Deletion, Offer
 from memory.sessions import Sessions
 from memory.slots import slot
@@ -25,7 +25,7 @@ from memory.words import terms
 
 OFFER_LASTS: Final = timedelta(hours=24)
 ROWS_A_LINE: Final = 10
-"""What it costs to search a line, in the rows that :func:`memory.index.off_loop` counts by."""
+"""What it costs to search a line, in the rows that :func:`memory.offloop.off_loop` counts by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ class Forgetting:
         self._stores = stores
         self._sessions = sessions
         self._undo = undo
+        self._named: dict[tuple[int, int], Needles] = {}
+        """What the open plan of an owner and chat was asked for; in memory only, for a file would keep the words."""
 
     async def plan(self, owner: Account, chat: Chat, words: str, *, now: datetime) -> Plan | None:
         """Find what ``words`` name, closed and expired memories included, and offer to delete it.
@@ -55,18 +57,21 @@ class Forgetting:
         query = Needles([words])
         if not query:
             return None
-        entries = [
-            entry
-            for store in self._stores.entries
-            for entry in await store.history(owner)
-            if covers(entry.provenance.audience, chat.audience) and _names(query, words, entry)
-        ]
         said = [m for m in await self._stores.journal.said(owner) if chat.private or m.chat == chat.no]
         named = [m.id for m in await _holding(query, said)]
-        if not entries and not named:
-            return None
-        data = {"entries": [entry.id for entry in entries], "lines": named}
-        offer = await self._stores.promises.offer(owner, chat.no, "forget", data, expires_at=now + OFFER_LASTS)
+        # In one transaction, so that every memory the plan could not see has a higher number than the offer.
+        async with self._db.transaction():
+            entries = [
+                entry
+                for store in self._stores.entries
+                for entry in await store.history(owner)
+                if covers(entry.provenance.audience, chat.audience) and _names(query, words, entry)
+            ]
+            if not entries and not named:
+                return None
+            data = {"entries": [entry.id for entry in entries], "lines": named}
+            offer = await self._stores.promises.offer(owner, chat.no, "forget", data, expires_at=now + OFFER_LASTS)
+        self._named[owner.no, chat.no] = query
         reached = await self._reach(owner, entries, named)
         return Plan(offer.id, tuple(entries), tuple(m for m in reached if chat.private or m.chat == chat.no))
 
@@ -92,7 +97,11 @@ class Forgetting:
                 if not picks or not all(1 <= pick <= len(ids) for pick in picks):
                     raise PickError(len(ids))
                 ids, lines = [ids[pick - 1] for pick in dict.fromkeys(picks)], []
-            return await self._hide(owner, taken.chat, ids, lines, now=now)
+            elif named := self._named.pop((owner.no, taken.chat), None):
+                # What the owner said since the plan was shown is new; what the bot said may still rest on the old.
+                since = await self._stores.journal.said(owner, after=offer)
+                lines += [m.id for m in await _holding(named, since) if m.role == "bot"]
+            return await self._hide(owner, taken, ids, lines, now=now)
 
     async def cancel(self, owner: Account, offer: int, *, now: datetime) -> bool:
         """Close an offer without deleting anything."""
@@ -138,11 +147,15 @@ class Forgetting:
         return done
 
     async def _hide(
-        self, owner: Account, chat: int, ids: Sequence[int], lines: Sequence[int], *, now: datetime
+        self, owner: Account, offer: Offer, ids: Sequence[int], lines: Sequence[int], *, now: datetime
     ) -> Deletion:
         entries = [e for store in self._stores.entries for e in (await store.get(owner, ids)).values()]
         gone = await self._reach(owner, entries, lines)
-        deletion = await self._stores.promises.delete(owner, chat, at=now, erase_at=now + self._undo)
+        if since := await self._made_of(owner, gone, after=offer.id):
+            entries += since
+            ids = [entry.id for entry in entries]
+            gone = await self._reach(owner, entries, lines)
+        deletion = await self._stores.promises.delete(owner, offer.chat, at=now, erase_at=now + self._undo)
         await self._withdraw_quotes(owner, set(ids), [m.id for m in gone], giveaways(entries))
         journal = self._stores.journal
         counts = {
@@ -159,6 +172,11 @@ class Forgetting:
         gone |= {m.id for m in await _holding(giveaways(entries), said)}
         gone |= set(await self._stores.traces.using(owner, [*(e.id for e in entries), *gone]))
         return [m for m in said if m.id in gone or m.answers in gone]
+
+    async def _made_of(self, owner: Account, lines: Sequence[Message], *, after: int) -> list[Entry]:
+        """The memories that were made of these lines while a plan waited for its yes, and so are not in it."""
+        ids = [line.id for line in lines]
+        return [e for store in self._stores.entries for e in await store.citing(owner, ids) if e.id > after]
 
     async def _withdraw_quotes(
         self, owner: Account, forgotten: set[int], lines: Sequence[int], needles: Needles
@@ -188,16 +206,9 @@ class Forgetting:
                 return False
             entries = [e for store in self._stores.entries for e in await store.hidden(owner, deletion.id)]
             lines = await self._stores.journal.hidden(owner, deletion.id)
-            lines += await self._late(owner, [e.id for e in entries], [m.id for m in lines])
             await self._remove(owner, [e.id for e in entries], [m.id for m in lines], _hashes(entries, lines))
             await self._prove(owner, deletion, entries, lines)
         return True
-
-    async def _late(self, owner: Account, entries: Sequence[int], lines: Sequence[int]) -> list[Message]:
-        """Replies that were under way when their memory or question was hidden, and arrived afterwards."""
-        used = set(await self._stores.traces.using(owner, [*entries, *lines]))
-        said = await self._stores.journal.said(owner)
-        return [m for m in said if m.id in used or m.answers in set(lines)]
 
     async def _remove(
         self, owner: Account, entries: Sequence[int], lines: Sequence[int], hashes: Sequence[bytes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from memory.dates import holds_time
 from memory.lexicon import asks, only_asks
 from memory.model import SELF, Account, Kind, Span, Unit
+from memory.offloop import off_loop
 from memory.postings import Postings
 from memory.rules import is_small_talk
 from memory.stores import Stores
@@ -34,8 +35,6 @@ NEVER: Final = float("inf")
 
 MOST_BYTES: Final = 256 * 1024 * 1024
 """Memory all indexes may hold; the person who talked longest ago goes first."""
-INLINE_ROWS: Final = 100
-"""Rows up to which scoring takes under a millisecond and stays on the event loop; a thread costs 0.07 (NUMBERS)."""
 _ROWS_A_UNIT: Final = 20
 """Rows whose scoring takes as long as indexing one text."""
 _FIRST_ROWS: Final = 64
@@ -281,8 +280,3 @@ class Indexes:
 
 async def _add(index: OwnerIndex, units: Sequence[Unit]) -> None:
     await off_loop(partial(index.add, units), size=len(units) * _ROWS_A_UNIT)
-
-
-async def off_loop(work: Callable[[], Result], *, size: int) -> Result:
-    """Do pure work over ``size`` rows: at once when it is a matter of moments, in a thread when it is not."""
-    return await asyncio.to_thread(work) if size > INLINE_ROWS else work()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memory.accounts import Accounts
@@ -16,6 +16,7 @@ from memory.clock import moment, stamp
 from memory.db import Database
 from memory.embedding import spoken, text_hash
 from memory.model import Account, Chat, Message, MessageKind, Role, Unit
+from memory.offloop import off_loop
 
 LINE = "j.id, j.chat, j.session, j.role, j.speaker, j.at, j.text, j.kind, j.platform_id, j.answers, j.tokens"
 
@@ -84,13 +85,16 @@ class Journal:
         return made
 
     async def delivered(self, owner: Account, chat: Chat, platform_id: str, role: Role = "user") -> Message | None:
-        """The line of a platform message that is already in the journal, hidden or not."""
+        """The line of a platform message that is already in the journal; without its words if it is forgotten."""
         rows = await self._db.fetch(
-            f"SELECT {LINE} FROM journal j WHERE j.chat = ? AND j.platform_id = ? AND j.role = ?"
+            f"SELECT {LINE}, j.hidden_by FROM journal j WHERE j.chat = ? AND j.platform_id = ? AND j.role = ?"
             " AND j.id BETWEEN ? AND ?",
             (chat.no, platform_id, role, owner.first_id, owner.last_id),
         )
-        return line(rows[0]) if rows else None
+        if not rows:
+            return None
+        found = line(rows[0])
+        return found if rows[0]["hidden_by"] is None else replace(found, text="", kind="command")
 
     async def answer_to(self, owner: Account, message_id: int) -> Message | None:
         """The bot's reply to a line, or None while it is unanswered."""
@@ -129,7 +133,7 @@ class Journal:
             " AND j.hidden_by IS NULL ORDER BY j.id",
             (max(owner.first_id, after + 1), owner.last_id),
         )
-        return [line(row) for row in rows]
+        return await off_loop(lambda: [line(row) for row in rows], size=len(rows))
 
     async def units(self, owner: Account, *, after: int = 0) -> list[Unit]:
         """The same lines as the recall index wants them."""
@@ -139,7 +143,7 @@ class Journal:
             " AND j.hidden_by IS NULL ORDER BY j.id",
             (max(owner.first_id, after + 1), owner.last_id),
         )
-        return [_unit(owner, row) for row in rows]
+        return await off_loop(lambda: [_unit(owner, row) for row in rows], size=len(rows))
 
     async def hide(self, owner: Account, ids: Iterable[int], deletion: int) -> int:
         """Hide lines on behalf of a deletion; returns how many were visible."""

@@ -135,6 +135,14 @@ class Promises:
         )
         return bool(rows)
 
+    async def deleted_since(self, owner: Account, row: int) -> bool:
+        """Whether anything was forgotten, and not brought back, after the owner's row ``row`` was written."""
+        rows = await self._db.fetch(
+            "SELECT 1 FROM deletions WHERE id BETWEEN ? AND ? AND undone_at IS NULL LIMIT 1",
+            (max(owner.first_id, row + 1), owner.last_id),
+        )
+        return bool(rows)
+
     async def undone(self, owner: Account, deletion: int, *, at: datetime) -> bool:
         """Mark a deletion as undone; False when it was undone or erased already."""
         return await self._mark(owner, deletion, "undone_at", at)

@@ -14,10 +14,11 @@ from typing import Final
 from config.settings import RecallSettings
 from memory import dates
 from memory.block import frame, line
-from memory.index import Indexes, OwnerIndex, off_loop
+from memory.index import Indexes, OwnerIndex
 from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, usable_rows, visible
 from memory.lexicon import after_the_bot, asked_in, needs_context, personal
 from memory.model import PRIVATE, SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
+from memory.offloop import off_loop
 from memory.ports import EmbedderUnavailable, TokenCounter, Vector
 from memory.score import Question
 from memory.shipped import Probes, Shipped

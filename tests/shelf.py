@@ -55,10 +55,12 @@ class Shelf:
             Facts(db, accounts),
         )
 
-    async def say(self, text: str, *, bot: bool = False, kind: str = "said", at: datetime | None = None) -> Message:
-        """Journal a line a minute after the last one (or at ``at``)."""
+    async def say(
+        self, text: str, *, bot: bool = False, kind: str = "said", at: datetime | None = None, id_: str | None = None
+    ) -> Message:
+        """Journal a line a minute after the last one (or at ``at``); ``id_`` is its number on the platform."""
         moment = at or self.clock.advance(minutes=1)
-        line = Line("bot" if bot else "user", "Recollect" if bot else "Lin", moment, text, kind)  # type: ignore[arg-type]
+        line = Line("bot" if bot else "user", "Recollect" if bot else "Lin", moment, text, kind, id_)  # type: ignore[arg-type]
         async with self.db.transaction():
             session = await self.sessions.touch(self.owner, self.chat, moment)
             (message,) = await self.journal.add(self.owner, self.chat, session, [line])

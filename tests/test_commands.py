@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from bot.commands import MOST_BUTTONS, NAMES, specs
 from bot.message import Button, Reply
 from tests.conftest import Clock
 from tests.servers.openai_server import OpenAIServer
-from tests.talk import Talk, talking
+from tests.talk import Door, Talk, talking
 
 TELEPHONES = ("/remember 我的电话是 555-0101（工作）", "/remember 我的旧电话已停用", "/remember 我喜欢爬山")
 
@@ -309,6 +310,52 @@ async def test_after_ten_minutes_the_words_are_gone_and_the_receipt_is_owed(data
         assert (owed.notice.phrase, owed.key) == ("forget.receipt", "dm:1001")
         assert "缬沙坦" not in talk.everything_stored()
         assert (await talk.say("/undo")).startswith("没有可以撤销的")
+
+
+async def test_a_reply_that_was_under_way_when_its_words_were_forgotten_is_kept_without_text(
+    data_dir: Path, clock: Clock
+) -> None:
+    door = Door()
+    async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
+        server.on("天气", reply="晴天，阳台上的栀子花会高兴的。", hold=door, times=1)
+        server.on(reply="好的。")
+        await talk.say("我家阳台上的栀子花开了", thread="flowers")
+        asking = asyncio.create_task(talk.say("明天天气怎么样？", thread="flowers"))
+        await door.reached.wait()
+        await talk.say("/forget 栀子花")
+        await talk.say("/forget yes")
+        door.set()
+        assert "栀子花" in await asking
+        await talk.say("谢谢", thread="flowers")
+        assert "栀子花" not in server.chats[-1].prompt
+        clock.advance(minutes=10)
+        await talk.app.tick()
+        assert "栀子花" not in talk.everything_stored()
+
+
+async def test_a_reply_given_while_the_plan_waited_for_its_yes_goes_along(data_dir: Path, clock: Clock) -> None:
+    async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
+        server.on("天气", reply="晴天，阳台上的栀子花会高兴的。")
+        server.on(reply="好的。")
+        await talk.say("我家阳台上的栀子花开了", thread="flowers")
+        await talk.say("/forget 栀子花")
+        await talk.say("明天天气怎么样？", thread="flowers")
+        await talk.say("/forget yes")
+        clock.advance(minutes=10)
+        await talk.app.tick()
+        assert "栀子花" not in talk.everything_stored()
+
+
+async def test_a_forgotten_message_that_is_delivered_again_stays_forgotten(data_dir: Path, clock: Clock) -> None:
+    async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
+        server.on(reply=lambda request: request.last_user)
+        await talk.say("我喜欢栀子花", id="7")
+        await talk.say("/forget 栀子花")
+        await talk.say("/forget yes")
+        clock.advance(minutes=10)
+        await talk.app.tick()
+        assert await talk.say("我喜欢栀子花", id="7") == ""
+        assert "栀子花" not in talk.everything_stored()
 
 
 @pytest.mark.parametrize(

@@ -350,13 +350,17 @@ async def test_f04_what_arrives_meanwhile_waits_for_the_next_batch(
     assert values(await shelf.live()) == ["我住成都", "我养了一只猫"]
 
 
+@pytest.mark.parametrize("erased", [False, True])
 async def test_an_answer_that_may_rest_on_what_was_forgotten_meanwhile_is_asked_for_again(
-    distiller: Distiller, script: Script, shelf: Shelf
+    distiller: Distiller, script: Script, shelf: Shelf, *, erased: bool
 ) -> None:
-    secret, _ = await shelf.say("我有个朋友叫雪琪"), await shelf.say("她住成都")
+    secret, _ = await shelf.say("我有个朋友叫雪琪", id_="7"), await shelf.say("她住成都")
 
     async def meanwhile() -> None:
-        await shelf.journal.hide(shelf.owner, [secret.id], 1)
+        if erased:
+            await shelf.journal.erase(shelf.owner, [secret.id])
+        else:
+            await shelf.journal.hide(shelf.owner, [secret.id], 1)
 
     script.meanwhile = meanwhile
     script.answers += [items(item(2, "雪琪住成都", subject="雪琪"))]

@@ -337,16 +337,17 @@ async def test_a_plan_shows_every_line_that_will_go(world: World) -> None:
     assert await world.said() == []
 
 
-async def test_a_reply_that_was_under_way_is_erased_with_the_rest(world: World) -> None:
-    message = await world.learn("我的药是缬沙坦", "用户的药是缬沙坦")
-    (fact,) = await world.stores.facts.history(world.owner)
-    await world.forget("缬沙坦")
-    late = await world.shelf.say("那种降压药要按时吃。", bot=True)
+async def test_a_memory_made_of_the_same_words_while_the_plan_waits_goes_along(world: World) -> None:
+    message = await world.shelf.say("我的药是缬沙坦")
+    plan = await world.plan("缬沙坦")
+    assert plan is not None
     async with world.shelf.db.transaction():
-        trace = {"recalled": [{"id": fact.id, "band": "full"}]}
-        await world.stores.traces.add(world.owner, world.shelf.chat, late.id, trace, at=message.at)
-    assert await world.erase() == 1
-    assert await world.said() == []
+        made = Candidate("fact", (Citation(message.id, message.text, message.at),), "zh", text="用户的药是缬沙坦")
+        await world.stores.facts.add(world.owner, made, audience=0, now=world.shelf.clock())
+    deletion = await world.forgetting.carry_out(world.owner, plan.offer, picks=None, now=world.shelf.clock())
+    assert deletion is not None
+    assert deletion.counts == {"memories": 1, "messages": 1, "replies": 0}
+    assert await world.facts() == []
 
 
 async def test_a_search_that_finds_something_gives_no_receipt_however_often_it_is_tried(

@@ -76,6 +76,11 @@ async def test_the_same_platform_message_is_found_again(shelf: Shelf) -> None:
         (message,) = await shelf.journal.add(shelf.owner, shelf.chat, session, [line])
     assert await shelf.journal.delivered(shelf.owner, shelf.chat, "77") == message
     assert await shelf.journal.delivered(shelf.owner, shelf.chat, "78") is None
+    await shelf.journal.hide(shelf.owner, [message.id], 5)
+    forgotten = await shelf.journal.delivered(shelf.owner, shelf.chat, "77")
+    assert forgotten is not None
+    assert (forgotten.id, forgotten.text, forgotten.kind) == (message.id, "", "command")
+    await shelf.journal.unhide(shelf.owner, 5)
     assert await shelf.journal.delivered(shelf.owner, shelf.chat, "77", "bot") is None
     with pytest.raises(Exception, match="UNIQUE"):
         async with shelf.db.transaction():
