@@ -67,6 +67,7 @@ class Embeddings:
         self._model_no: int | None = None
         self._width: int | None = None
         self._settled: set[int] = set()
+        self._erasures = 0
         self._refused: dict[tuple[int, bytes], datetime] = {}
         self._queries: OrderedDict[tuple[int, bytes], Vector] = OrderedDict()
 
@@ -119,11 +120,12 @@ class Embeddings:
             return 0
         if self._db.inside:
             raise RuntimeError("no transaction may be open while the embedder is awaited")
-        stored = 0
+        stored, begun = 0, self._erasures
         queue = list(texts) if texts is not None else await self.waiting(owner)
         while queue:
             batch, queue = queue[:BATCH], queue[BATCH:]
-            stored += await self._store(owner, batch, await self._embedder.embed(batch), held=texts is None)
+            vectors = await self._embedder.embed(batch)
+            stored += await self._store(owner, batch, vectors, held=self._erasures != begun)
             if texts is None and not queue:
                 queue = await self.waiting(owner)
         return stored
@@ -183,10 +185,12 @@ class Embeddings:
     async def erase(self, owner: Account, hashes: Sequence[bytes]) -> int:
         """Remove vectors of texts that no row of the owner holds any more, of every model."""
         self._queries.clear()
+        self._erasures += 1
         return await self._db.execute(f"DELETE FROM embeddings {_ORPHANED}", _orphans(owner, hashes))
 
     async def sweep(self, owner: Account) -> int:
         """Remove every vector whose text no row of the owner holds any more; returns how many went."""
+        self._erasures += 1
         return await self._db.execute(
             f"DELETE FROM embeddings WHERE id BETWEEN :lo AND :hi {_HELD_BY_NONE}",
             {"lo": owner.first_id, "hi": owner.last_id},
@@ -199,7 +203,7 @@ class Embeddings:
     async def _store(
         self, owner: Account, texts: Sequence[str], vectors: Sequence[Vector | None], *, held: bool
     ) -> int:
-        """Write vectors; with ``held`` only those whose text a row still holds: it may be erased meanwhile."""
+        """Write vectors; with ``held`` (something was erased meanwhile) only those whose text a row still holds."""
         good: list[tuple[bytes, Vector]] = []
         for text, vector in zip(texts, vectors, strict=True):
             if vector is not None and await self._fits(vector):

@@ -152,6 +152,23 @@ async def test_erasing_spares_a_vector_whose_text_another_row_holds(shelf: Shelf
     assert await store.sweep(shelf.owner) == 1
 
 
+async def test_a_text_erased_while_the_embedder_works_leaves_no_vector(shelf: Shelf) -> None:
+    kept, gone = await shelf.say("留下"), await shelf.say("忘掉")
+    embedder = Scripted()
+    store = embeddings(shelf, embedder)
+    asked = embedder.embed
+
+    async def meanwhile(texts: Sequence[str]) -> list[Vector | None]:
+        vectors = await asked(texts)
+        await shelf.journal.erase(shelf.owner, [gone.id])
+        await store.erase(shelf.owner, [text_hash(spoken("Lin", gone.text))])
+        return vectors
+
+    embedder.embed = meanwhile  # type: ignore[method-assign]
+    assert await store.fill(shelf.owner) == 1
+    assert (await store.rows(shelf.owner)).hashes == [text_hash(spoken("Lin", kept.text))]
+
+
 async def test_the_network_is_never_awaited_in_a_transaction(shelf: Shelf) -> None:
     store = embeddings(shelf, Scripted())
     async with shelf.db.transaction():
