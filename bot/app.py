@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 
 RESTART_SECONDS: Final = (5.0, 30.0, 120.0)
 """Pauses before a platform that broke down is started again; the last one stays."""
+LEAVING_SECONDS: Final = 5.0
+"""Longest that leaving a chat waits for its vectors, and then for housekeeping such as a slow distillation."""
 
 
 def utc_now() -> datetime:
@@ -160,10 +162,20 @@ async def chat(settings: Settings, *, user: str, debug: bool) -> int:
             await console.run(app.conversation.submit, specs())
         finally:
             await app.conversation.stop()
-            # What was just said has to be found by its meaning at the next start: its vectors are made now.
-            await app.scheduler.run()
-            await app.scheduler.stop()
+            await _embed_last_words(app, console.name, user)
+            await app.scheduler.stop(LEAVING_SECONDS)
     return 0
+
+
+async def _embed_last_words(app: App, platform: str, user: str) -> None:
+    """Make the vectors of what was just said now, so that the next start finds it by its meaning at once."""
+    owner = await app.memory.known_account(platform, user)
+    try:
+        async with asyncio.timeout(LEAVING_SECONDS):
+            if owner is not None:
+                await app.memory.embed(owner)
+    except (EmbedderUnavailable, TimeoutError) as error:
+        log.info("the last vectors are made at the next start (%s: %s)", type(error).__name__, error)
 
 
 async def run(settings: Settings) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -21,8 +21,6 @@ MARGIN: Final = 1.15
 of OpenAI's two tables cl100k is the one that spends more on Chinese (a third more than o200k)."""
 MESSAGE_TOKENS: Final = 4
 """Role and delimiters of one chat message, OpenAI's chat format."""
-PRIMING_TOKENS: Final = 3
-"""What opens the model's turn, OpenAI's chat format."""
 
 _O200K: Final = re.compile(r"(?:ft:)?(?:chatgpt-4o|gpt-4o|gpt-4\.[15]|gpt-[5-9]|gpt-oss|o[1-9](?![\w.])).*")
 _CL100K: Final = re.compile(r"(?:ft:)?(?:gpt-4|gpt-3\.?5|text-embedding-(?:3|ada-002)).*")
@@ -47,11 +45,6 @@ def token_counter(model: str | None) -> TokenCounter:
     if _CL100K.fullmatch(name):
         return _remembering(exact)
     return _remembering(lambda text: math.ceil(exact(text) * MARGIN))
-
-
-def count_messages(messages: Iterable[Mapping[str, str]], count: TokenCounter) -> int:
-    """Return the tokens of a whole chat request: contents, and the frame around each message."""
-    return PRIMING_TOKENS + sum(MESSAGE_TOKENS + count(message["content"]) for message in messages)
 
 
 def _remembering(count: TokenCounter) -> TokenCounter:

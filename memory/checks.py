@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
 
@@ -324,16 +324,6 @@ def names(text: str) -> set[str]:
             or _ACTS.match(text, found.end())
         )
     }
-
-
-def supported(claim: str, quotes: Iterable[str]) -> bool:
-    """Whether the numbers and names of a claim all occur in the quoted words.
-
-    What code derived itself (a date resolved from "next Wednesday") is supported by passing it among ``quotes``.
-    """
-    said = "\n".join(quotes)
-    plain = folded(said)
-    return numbers(claim) <= numbers(said) and all(name in plain for name in names(claim))
 
 
 def _bare(word: str) -> str:

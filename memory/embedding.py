@@ -85,8 +85,12 @@ class Embeddings:
         self._settled.add(owner.no)
 
     def owners_waiting(self, numbers: Sequence[int]) -> list[int]:
-        """Which of these account numbers may have texts without a vector."""
-        return [] if self._embedder is None else [number for number in numbers if number not in self._settled]
+        """Which of these account numbers may have texts without a vector, refused ones whose pause is over included."""
+        if self._embedder is None:
+            return []
+        now = self._clock()
+        again = {number for (number, _), until in self._refused.items() if until <= now}
+        return [number for number in numbers if number in again or number not in self._settled]
 
     async def waiting(self, owner: Account, limit: int = BATCH) -> list[str]:
         """Texts of the owner that have no vector of the current model yet, oldest first.

@@ -91,21 +91,27 @@ class Forgetting:
             taken = await self._stores.promises.take(owner, offer, now=now)
             if taken is None:
                 return None
+            named = self._named.get((owner.no, taken.chat))
             ids: list[int] = taken.data["entries"]
             lines: list[int] = taken.data["lines"]
             if picks is not None:
                 if not picks or not all(1 <= pick <= len(ids) for pick in picks):
                     raise PickError(len(ids))
                 ids, lines = [ids[pick - 1] for pick in dict.fromkeys(picks)], []
-            elif named := self._named.pop((owner.no, taken.chat), None):
+            elif named is not None:
                 # What the owner said since the plan was shown is new; what the bot said may still rest on the old.
                 since = await self._stores.journal.said(owner, after=offer)
                 lines += [m.id for m in await _holding(named, since) if m.role == "bot"]
-            return await self._hide(owner, taken, ids, lines, now=now)
+            hidden = await self._hide(owner, taken, ids, lines, now=now)
+        self._named.pop((owner.no, taken.chat), None)
+        return hidden
 
     async def cancel(self, owner: Account, offer: int, *, now: datetime) -> bool:
         """Close an offer without deleting anything."""
-        return await self._stores.promises.take(owner, offer, now=now) is not None
+        taken = await self._stores.promises.take(owner, offer, now=now)
+        if taken is not None:
+            self._named.pop((owner.no, taken.chat), None)
+        return taken is not None
 
     async def undo(
         self, owner: Account, deletion: int | None, *, now: datetime, asked_at: datetime | None = None

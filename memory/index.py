@@ -25,7 +25,6 @@ from memory.words import terms
 
 KINDS: Final[tuple[Kind, ...]] = ("message", "profile", "event", "fact")
 MESSAGE: Final = KINDS.index("message")
-PROFILE: Final = KINDS.index("profile")
 EVENT: Final = KINDS.index("event")
 
 NOWHERE: Final = -1

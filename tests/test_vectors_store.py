@@ -195,6 +195,16 @@ async def test_an_owner_is_asked_about_again_only_after_something_new(shelf: She
     assert store.owners_waiting([owner.no]) == [owner.no]
 
 
+async def test_b10_an_owner_whose_text_was_refused_is_asked_about_again_when_the_pause_is_over(shelf: Shelf) -> None:
+    await shelf.say("早")
+    store = embeddings(shelf, Scripted(lambda _: None))
+    store.settled(shelf.owner)
+    assert await store.fill(shelf.owner) == 0
+    assert store.owners_waiting([shelf.owner.no]) == []
+    shelf.clock.advance(hours=1)
+    assert store.owners_waiting([shelf.owner.no]) == [shelf.owner.no]
+
+
 def test_the_key_of_a_text_is_the_same_for_both_ways_to_write_an_accent() -> None:
     assert text_hash("é") == text_hash("e\u0301")
     assert text_hash("a") != text_hash("b")
