@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from functools import partial
 from typing import Final
 
-from bot.commands import Commands, Turn
-from bot.language import changed_language, language_of
-from bot.llm import LLM, ContextTooLong, LLMError, Outcome
-from bot.message import ChatRef, Incoming, Reply, Sink, Update
-from bot.request import Requests, one_line
-from bot.text import clean, is_blank
+from bot.commands import Commands, Order
+from bot.escape import escaped
+from bot.hearing import BOT, Hearing, Watcher, written
+from bot.language import language_of
+from bot.llm import LLM, ContextTooLong, LLMError, Outcome, PicturesRefused
+from bot.media import Opened, opened
+from bot.message import DeliveryError, Press, Reply, Sink, Update
+from bot.request import Requests, unseen
+from bot.text import is_blank
 from bot.tokens import MESSAGE_TOKENS
 from bot.trace import TurnTrace
+from bot.turn import Apology, Heard, Said
 from bot.window import cut
 from config.locales import phrase
 from config.settings import Settings
@@ -31,7 +34,7 @@ from memory import (
     is_small_talk,
     wants_remembering,
 )
-from memory.model import Account, Chat, Message, MessageKind, Recollection
+from memory.model import Account, Chat, Message, Recollection
 from memory.ports import Clock, TokenCounter
 
 log = logging.getLogger(__name__)
@@ -42,20 +45,45 @@ WINDOW_LINES: Final = 400
 """Lines read from the journal for a window; the token budget cuts far below."""
 CONTEXT_TURNS: Final = 4
 """Last lines of the talk that recall may read to understand a question such as "and when was that?"."""
-BOT: Final = "Recollect"
-
-Watcher = Callable[[TurnTrace], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One message on its way to a reply."""
+    """What one person said as one, on its way to a reply."""
 
-    owner: Account
-    chat: Chat
-    incoming: Incoming
-    message: Message
+    said: tuple[Said, ...]
+    opened: Opened
     trace: TurnTrace
+
+    @property
+    def last(self) -> Said:
+        """The message the reply answers."""
+        return self.said[-1]
+
+    @property
+    def owner(self) -> Account:
+        """Whose turn it is."""
+        return self.last.owner
+
+    @property
+    def chat(self) -> Chat:
+        """Where it is answered."""
+        return self.last.chat
+
+    @property
+    def ids(self) -> list[int]:
+        """Journal ids of its messages."""
+        return [said.message.id for said in self.said]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing in it that a model could read."""
+        return is_blank(self.words) and not (self.opened.images or self.opened.texts)
+
+    @property
+    def words(self) -> str:
+        """All its words."""
+        return "\n".join(said.message.text for said in self.said if said.message.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +95,7 @@ class Answer:
 
 
 class Agent:
-    """Answers updates. Knows memory and the model, no platform.
+    """Hears updates and answers them. Knows memory and the model, no platform.
 
     ``zone`` is the IANA zone of people who have not said theirs. ``watch`` sees each finished trace.
     """
@@ -87,127 +115,91 @@ class Agent:
         self._clock = clock
         self._count = count
         self._model = model
-        self._zone = zone
         self._watch = watch
+        self._media = settings.media
         self._reply_tokens = settings.model.reply_tokens
         self._recall_tokens = settings.recall.max_tokens
         self._requests = Requests(settings, count)
         self._commands = Commands(memory, clock)
+        self.hearing = Hearing(memory, settings, commands=self._commands, count=count, zone=zone, watch=self._seen)
 
-    async def answer(self, update: Update, sink: Sink) -> None:
-        """Answer a message, a command or a button: the one way in. What cannot be written is told, not hidden."""
-        try:
-            if isinstance(update, Incoming):
-                await self.respond(update, sink)
+    async def hear(self, update: Update) -> Heard | None:
+        """Make an update durable; returns what now waits for an answer. Raises Apology."""
+        return await self.hearing.hear(update)
+
+    async def answer(self, turn: Sequence[Said], sink: Sink) -> None:
+        """Answer what one person said as one. Raises Apology and DeliveryError."""
+        last = turn[-1]
+        sink.watch(partial(self._memory.shown, last.owner, last.message.id))
+        with written(last.owner.language):
+            if last.command is not None:
+                await self._obey(last, Order(last.owner, last.chat, last.message, *last.command), sink)
+            elif last.reply is not None:
+                await self._deliver(turn, Reply(last.reply.text, markdown=True), sink)
             else:
-                owner, _ = await self._meet(update, "")
-                await sink.send(await self._commands.press(owner, update.button_id, now=update.at))
-        except DatabaseError:
-            number = secrets.token_hex(3)
-            log.exception("turn %s: the database did not take it", number)
-            await sink.send(Reply(phrase("error.unwritable", language_of(update), number=number)))
+                await self.respond(turn, sink)
 
-    async def respond(self, incoming: Incoming, sink: Sink) -> None:
-        """The way of a message: journal, rules, recall, window, model, reply, trace."""
-        if not incoming.addressed:
-            return
-        text = clean(incoming.text)
-        command = None if incoming.forward_from is not None else self._commands.read(text)
-        owner, chat = await self._meet(incoming, text if command is None else command[1])
-        wordless = command is not None or is_blank(text)
-        heard = await self._memory.note(owner, chat, self._line(incoming, "" if wordless else text))
-        forgotten = heard.message.kind == "command" and not wordless
-        if heard.reply is not None or forgotten:
-            return
-        turn = Exchange(owner, chat, incoming, heard.message, TurnTrace(heard.message.id, chat))
-        if not incoming.wants_reply:
-            if not wordless:
-                await self._learn(turn)
-            self._seen(turn)
-            return
-        if command is not None:
-            await self._obey(turn, Turn(owner, chat, heard.message, *command), sink)
-            return
-        if wordless:
-            await self._finish(turn, sink, Answer(phrase("error.blank", owner.language)))
+    async def respond(self, said: Sequence[Said], sink: Sink) -> None:
+        """The way of what is in the journal now: rules, recall, window, model, reply, trace."""
+        last = said[-1]
+        media = await opened([m for one in said for m in one.incoming.media], self._media, self._count)
+        turn = Exchange(tuple(said), media, TurnTrace(last.message.id, last.chat))
+        if turn.is_empty:
+            await self._finish(turn, sink, Answer(unseen(media, last.owner.language)))
             return
         receipt = await self._learn(turn)
-        said = await self._memory.window(owner, chat, now=incoming.at, limit=WINDOW_LINES)
-        earlier = [line for line in said if line.id != heard.message.id]
+        earlier = await self._memory.window(
+            turn.owner, turn.chat, now=last.incoming.at, limit=WINDOW_LINES, but=turn.ids
+        )
         turn.trace.found = await self._recall(turn, earlier)
         answer = await self._ask(turn, earlier, sink)
-        await self._finish(turn, sink, replace(answer, text="\n\n".join(filter(None, (answer.text, receipt)))))
+        await self._finish(turn, sink, answer, receipt=receipt)
 
-    async def import_reply(self, chat: ChatRef, user_id: str, message_id: str, text: str, at: datetime) -> None:
-        """Journal what the bot told ``user_id`` in the past; for history that is played in."""
-        words = clean(text)
-        if is_blank(words):
-            return
-        owner = await self._memory.account(chat.platform, user_id, zone=self._zone)
-        room = await self._memory.chat(owner, chat.key, private=chat.private, thread=chat.thread)
-        line = Line(role="bot", speaker=BOT, at=at, text=words, platform_id=message_id, tokens=self._cost(words))
-        await self._memory.note(owner, room, line)
+    async def press(self, press: Press, sink: Sink) -> None:
+        """Obey a button. Raises Apology and DeliveryError."""
+        with written(language_of(press)):
+            owner, chat = await self.hearing.meet(press)
+            await sink.send(_discreet(await self._commands.press(owner, press.button_id, now=press.at), owner, chat))
 
-    async def _meet(self, update: Update, text: str) -> tuple[Account, Chat]:
-        owner = await self._memory.account(
-            update.chat.platform,
-            update.user_id,
-            name=one_line(update.name),
-            language=language_of(update),
-            zone=self._zone,
-        )
-        if (language := changed_language(text, owner.language)) is not None:
-            await self._memory.speaks(owner, language)
-            owner = replace(owner, language=language)
-        chat = await self._memory.chat(owner, update.chat.key, private=update.chat.private, thread=update.chat.thread)
-        return owner, chat
-
-    def _line(self, incoming: Incoming, text: str) -> Line:
-        """The journal's line of a message; what has no words (a command, a blank) leaves only that it came."""
-        kind: MessageKind = "said" if incoming.forward_from is None else "forwarded"
-        return Line(
-            role="user",
-            speaker=one_line(incoming.name if incoming.forward_from is None else incoming.forward_from or "?"),
-            at=incoming.at,
-            text=text,
-            kind=kind if text else "command",
-            platform_id=incoming.message_id,
-            tokens=self._cost(text) if text else 0,
-        )
-
-    def _cost(self, text: str) -> int:
-        return self._count(text) + MESSAGE_TOKENS
+    async def give_up(self, said: Sequence[Said]) -> None:
+        """Let messages wait no longer; what they tell is learned, and they are not answered."""
+        for one in said:
+            with written(one.owner.language):
+                await self._memory.learn(one.owner, one.chat, one.message)
+                await self._memory.settled(one.owner, one.message.id)
 
     async def _learn(self, turn: Exchange) -> str:
         """Let the rules write; returns what the person must hear about it, mostly nothing.
 
         Only the program may say that something was stored, so a wish to be remembered gets its receipt here.
         """
-        owner, text = turn.owner, turn.message.text
+        owner = turn.owner
         try:
             with _timed(turn.trace, "learn"):
-                turn.trace.learned = await self._memory.learn(owner, turn.chat, turn.message)
+                for said in turn.said:
+                    turn.trace.learned += await self._memory.learn(owner, turn.chat, said.message)
         except DatabaseError:
             log.exception("what the rules read was not saved")
             return phrase("error.unsaved", owner.language)
-        if self._model is None or turn.incoming.forward_from is not None or not wants_remembering(text):
+        asked = any(said.message.kind == "said" and wants_remembering(said.message.text) for said in turn.said)
+        if self._model is None or not asked:
             return ""
         return phrase("chat.receipt", owner.language, kept=turn.trace.kept, noted=turn.trace.noted)
 
     async def _recall(self, turn: Exchange, earlier: list[Message]) -> Recollection:
-        text = turn.message.text
-        if is_small_talk(text):
+        text = turn.words
+        if is_blank(text) or is_small_talk(text):
             return Recollection(notes=("small talk",))
         options = RecallOptions(
             max_tokens=self._recall_tokens,
             exclude=self._seen_anyway(turn, earlier),
-            asked=turn.message.id,
+            asked=turn.last.message.id,
             context=tuple(line.text for line in earlier[-CONTEXT_TURNS:]),
             everything=asks_about_everything(text),
         )
         try:
             with _timed(turn.trace, "recall"):
-                now = turn.incoming.at
+                now = turn.last.incoming.at
                 return await self._memory.recall(turn.owner, text, room=turn.chat, now=now, options=options)
         except DatabaseError:
             log.exception("nothing could be recalled")
@@ -216,17 +208,19 @@ class Agent:
     def _seen_anyway(self, turn: Exchange, earlier: list[Message]) -> frozenset[int]:
         """The lines that need no recalling: the message, and what the window will hold beside a full block."""
         if self._model is None:
-            return frozenset({turn.message.id})
-        room = self._requests.window_budget(turn.owner, turn.chat, turn.incoming, Recollection()) - self._recall_tokens
-        return frozenset({turn.message.id, *(line.id for line in cut(earlier, room).lines)})
+            return frozenset(turn.ids)
+        room = self._requests.window_budget(turn.said, turn.opened, Recollection()) - self._recall_tokens
+        return frozenset({*turn.ids, *(line.id for line in cut(earlier, room).lines)})
 
     async def _ask(self, turn: Exchange, earlier: list[Message], sink: Sink) -> Answer:
-        """Ask the model; without one, answer from memory. Every failure becomes one plain phrase."""
+        """Ask the model; without one, answer from memory. Raises Apology when it does not answer."""
         language = turn.owner.language
         if self._model is None:
-            return Answer(self._requests.without_model(turn.owner, turn.message, turn.trace))
+            return Answer(self._requests.without_model(turn.said, turn.trace))
         try:
-            outcome = await self._fitted(self._model, turn, earlier, sink)
+            outcome = await self._seen_or_told(self._model, turn, earlier, sink)
+            if outcome is None:
+                return Answer(unseen(turn.opened.blind(), language))
             if outcome.finish == "empty":
                 outcome = await self._stream(self._model, turn, sink)
         except ContextTooLong as error:
@@ -234,20 +228,33 @@ class Agent:
             turn.trace.finish = "failed"
             return Answer(phrase("error.too_long", language))
         except LLMError as error:
-            return self._failed(turn, error)
+            turn.trace.finish = "failed"
+            await self._unanswered(turn)
+            raise Apology("error.model", language) from error
         return self._judged(turn, outcome)
+
+    async def _seen_or_told(self, model: LLM, turn: Exchange, earlier: list[Message], sink: Sink) -> Outcome | None:
+        """Ask with the pictures, or without them where they are refused or leave no room. None if nothing is left."""
+        try:
+            return await self._fitted(model, turn, earlier, sink)
+        except (PicturesRefused, ContextTooLong) as error:
+            if not turn.opened.images:
+                raise
+            log.warning("the pictures were not taken: %s", error)
+        blind = replace(turn, opened=turn.opened.blind())
+        return None if blind.is_empty else await self._fitted(model, blind, earlier, sink)
 
     async def _fitted(self, model: LLM, turn: Exchange, earlier: list[Message], sink: Sink) -> Outcome:
         """Ask with as much of the window as the settings allow, then with less as long as the endpoint objects.
 
         Raises ContextTooLong when the message does not even fit alone.
         """
-        room = self._requests.window_budget(turn.owner, turn.chat, turn.incoming, turn.trace.found)
+        room = self._requests.window_budget(turn.said, turn.opened, turn.trace.found)
         if room < 0:
             raise ContextTooLong(f"the message is {-room} tokens over model.context_tokens")
         for share in SHARES:
             turn.trace.window = cut(earlier, int(room * share))
-            turn.trace.request = self._requests.build(turn.owner, turn.chat, turn.incoming, turn.trace)
+            turn.trace.request = self._requests.build(turn.said, turn.opened, turn.trace)
             try:
                 return await self._stream(model, turn, sink)
             except ContextTooLong as error:
@@ -281,43 +288,72 @@ class Agent:
                     log.warning("the answer broke off: %s", outcome.error)
                 return Answer(f"{outcome.text}\n\n{phrase('error.cut', turn.owner.language)}")
 
-    def _failed(self, turn: Exchange, error: LLMError) -> Answer:
-        number = secrets.token_hex(3)
-        log.error("turn %s: the model did not answer: %s", number, error)
-        turn.trace.finish = "failed"
-        return Answer(phrase("error.model", turn.owner.language, number=number))
-
-    async def _obey(self, turn: Exchange, command: Turn, sink: Sink) -> None:
+    async def _obey(self, said: Said, order: Order, sink: Sink) -> None:
         """Run a command; neither its words nor its output are journaled, only that it was answered."""
-        reply = await self._commands.run(command)
-        await self._journal(turn, None, traced=False)
-        await sink.send(reply)
+        reply = await self._commands.run(order)
+        await self._journal(said, None)
+        await sink.send(_discreet(reply, said.owner, said.chat))
 
-    async def _finish(self, turn: Exchange, sink: Sink, answer: Answer) -> None:
-        """Journal the reply, then deliver it: a kill in between loses a reply, and never sends two."""
-        await self._journal(turn, answer.kept)
-        await sink.send(Reply(answer.text))
-        self._seen(turn)
+    async def _finish(self, turn: Exchange, sink: Sink, answer: Answer, *, receipt: str = "") -> None:
+        """Journal the reply, then deliver it: a kill in between finds it waiting to be delivered."""
+        await self._journal(turn.last, answer.kept, trace=turn.trace, also=turn.ids[:-1])
+        text = "\n\n".join(filter(None, (answer.text, escaped(receipt) if answer.kept else receipt)))
+        try:
+            await self._deliver(turn.said, Reply(text, markdown=answer.kept is not None), sink)
+        finally:
+            self._seen(turn.trace)
 
-    async def _journal(self, turn: Exchange, kept: str | None, *, traced: bool = True) -> None:
+    async def _deliver(self, said: Sequence[Said], reply: Reply, sink: Sink) -> None:
+        """Send a reply; it waits no longer, unless the platform is sure to have nothing of it and may take it later."""
+        try:
+            await sink.send(reply)
+        except DeliveryError as error:
+            if error.later:
+                raise
+            await self._settle(said)
+            raise
+        await self._settle(said)
+
+    async def _unanswered(self, turn: Exchange) -> None:
+        """Journal that a turn was dealt with, though not with an answer."""
+        await self._journal(turn.last, None, trace=turn.trace, also=turn.ids[:-1])
+        self._seen(turn.trace)
+
+    async def _settle(self, said: Sequence[Said]) -> None:
+        try:
+            await self._memory.settled(said[-1].owner, *(one.message.id for one in said))
+        except DatabaseError:
+            log.exception("a delivered reply still counts as waiting")
+
+    async def _journal(
+        self, said: Said, kept: str | None, *, trace: TurnTrace | None = None, also: Sequence[int] = ()
+    ) -> None:
         line = Line(
             role="bot",
             speaker=BOT,
             at=self._clock(),
             text=kept or "",
             kind="command" if kept is None else "said",
-            answers=turn.message.id,
-            tokens=0 if kept is None else self._cost(kept),
+            answers=said.message.id,
+            tokens=0 if kept is None else self._count(kept) + MESSAGE_TOKENS,
         )
+        stored = None if trace is None else trace.stored()
         try:
-            await self._memory.answered(turn.owner, turn.chat, line, turn.trace.stored() if traced else None)
+            await self._memory.answered(said.owner, said.chat, line, stored, delivered=kept is None, also=also)
         except DatabaseError:
             # A failed write never eats a reply.
             log.exception("the reply was not journaled")
 
-    def _seen(self, turn: Exchange) -> None:
+    def _seen(self, trace: TurnTrace) -> None:
         if self._watch is not None:
-            self._watch(turn.trace)
+            self._watch(trace)
+
+
+def _discreet(reply: Reply, owner: Account, chat: Chat) -> Reply:
+    """A private reply to somebody in a group: the group reads that it went elsewhere, or how it could."""
+    if not reply.private or chat.private:
+        return reply
+    return replace(reply, hint=phrase("private.sent", owner.language), closed=phrase("private.closed", owner.language))
 
 
 @contextmanager

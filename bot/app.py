@@ -15,12 +15,14 @@ from typing import Any, Final
 
 from bot import adapters, discovery, heartbeat
 from bot.adapters.console import ConsoleAdapter
-from bot.agent import Agent, Watcher
+from bot.agent import Agent
 from bot.commands import specs
 from bot.conversation import Conversation
 from bot.embedders import EndpointEmbedder, LocalEmbedder, choose_embedder
+from bot.hearing import Watcher
 from bot.llm import LLM
 from bot.message import Adapter, AdapterError, ChatRef, DeliveryError, Reply
+from bot.recovery import Recovery
 from bot.scheduler import Scheduler
 from bot.tokens import token_counter
 from bot.trace import TurnTrace
@@ -52,13 +54,16 @@ class App:
         self.agent = agent
         self.clock = clock
         self.scheduler = Scheduler(self.tick, settings.jobs.every_seconds)
-        self.conversation = Conversation(agent.answer, clock, behind=self.scheduler.wake)
+        self.conversation = Conversation(agent, clock, settings.conversation, behind=self.scheduler.wake)
+        self.recovery = Recovery(memory, self.conversation, clock, settings.conversation)
         self.adapters: dict[str, Adapter] = {}
 
     async def tick(self) -> None:
         """One round of housekeeping, and the receipts it owes."""
         await self.memory.run_due(now=self.clock())
         await self.deliver_notices()
+        for adapter in self.adapters.values():
+            await self.recovery.take_up(adapter)
 
     async def deliver_notices(self) -> None:
         """Send what is owed to people on the platforms at hand; what cannot be sent now stays owed.
@@ -81,7 +86,7 @@ class App:
         self.adapters[adapter.name] = adapter
         while True:
             try:
-                await adapter.run(self.conversation.submit, specs())
+                await adapter.run(self.conversation.submit, specs(), lambda: self.recovery.seen(adapter))
             except AdapterError:
                 raise
             except Exception:
@@ -153,13 +158,13 @@ def _embedder(settings: Settings) -> EndpointEmbedder | LocalEmbedder | None:
 
 async def chat(settings: Settings, *, user: str, debug: bool) -> int:
     """Talk in this terminal until the input ends; returns the exit code."""
-    settings = await _with_local_model(settings)
+    settings = line_by_line(await _with_local_model(settings))
     async with built(settings, watch=_print_trace if debug else None) as app:
         console = ConsoleAdapter(user, now=app.clock, language=locale.getlocale()[0])
         app.adapters[console.name] = console
         app.scheduler.start()
         try:
-            await console.run(app.conversation.submit, specs())
+            await console.run(app.conversation.submit, specs(), lambda: app.recovery.seen(console))
         finally:
             await app.conversation.stop()
             await _embed_last_words(app, console.name, user)
@@ -176,6 +181,12 @@ async def _embed_last_words(app: App, platform: str, user: str) -> None:
                 await app.memory.embed(owner)
     except (EmbedderUnavailable, TimeoutError) as error:
         log.info("the last vectors are made at the next start (%s: %s)", type(error).__name__, error)
+
+
+def line_by_line(settings: Settings) -> Settings:
+    """The same settings for talk that goes line by line: there is no quick message to wait for."""
+    alone = settings.conversation.model_copy(update={"quiet_seconds": 0.0, "turns_a_minute": 0})
+    return settings.model_copy(update={"conversation": alone})
 
 
 async def run(settings: Settings) -> int:

@@ -17,7 +17,8 @@ from zoneinfo import ZoneInfo
 import httpx2
 from pydantic import SecretStr
 
-from bot.llm import LLM, LLMError, normalise_base_url
+from bot.endpoint import HINTS
+from bot.llm import LLM, LLMError, PicturesRefused, normalise_base_url
 from bot.message import AdapterError
 from bot.platforms import Platform, whose
 from bot.zone import zone_of
@@ -98,7 +99,7 @@ def look_at_database(file: Path) -> Finding:
 
 
 async def look_at_model(settings: Settings) -> list[Finding]:
-    """Whether the endpoint answers, knows the model and can write JSON."""
+    """Whether the endpoint answers, knows the model, which can write JSON and sees if it is said to."""
     if settings.endpoint is None:
         fix = "run `python -m bot init`, or set OPENAI_BASE_URL and OPENAI_MODEL"
         return [Finding("warn", "model: none, replies come from memory alone", fix)]
@@ -107,7 +108,9 @@ async def look_at_model(settings: Settings) -> list[Finding]:
         async with LLM(settings.endpoint, key, settings.openai_model or "", settings.model) as llm:
             listed = await look_at_list(llm, settings.openai_model)
             answers = await look_at_json(llm) if settings.openai_model else []
-            return [*listed, *answers]
+            answering = bool(answers) and answers[0].level != "fail"
+            sights = await look_at_sight(llm) if answering and settings.media.images else []
+            return [*listed, *answers, *sights]
     except ValueError as error:
         return [Finding("fail", "endpoint", str(error))]
 
@@ -141,6 +144,19 @@ async def look_at_json(llm: LLM) -> list[Finding]:
     return [
         Finding("warn", f"model: {llm.model} answers, but not in JSON", "less is kept of each session; try another")
     ]
+
+
+async def look_at_sight(llm: LLM) -> list[Finding]:
+    """Whether the model sees pictures, which the settings say of it."""
+    try:
+        sees = await llm.probe_images()
+    except PicturesRefused as refusal:
+        return [Finding("warn", f"pictures: shown to {llm.model}, which takes none", refusal.told)]
+    except LLMError as error:
+        return [Finding("fail", f"pictures: shown to {llm.model}", error.told)]
+    if sees:
+        return [Finding("ok", f"pictures: shown to {llm.model}, which sees them")]
+    return [Finding("warn", f"pictures: shown to {llm.model}, which is blind to them", HINTS["no_images"])]
 
 
 async def look_at_clock(settings: Settings, *, clock: Clock) -> Finding:
@@ -205,6 +221,6 @@ async def look_at_platforms(settings: Settings) -> list[Finding]:
 async def look_at_token(platform: Platform, token: SecretStr, settings: Settings) -> Finding:
     """Whether a platform knows a token, and as whom."""
     try:
-        return Finding("ok", f"{platform}: {await whose(platform, token.get_secret_value(), settings)}")
+        return Finding("ok", f"{platform}: {await whose(platform, token.get_secret_value(), settings, serving=True)}")
     except AdapterError as error:
         return Finding("fail", platform, str(error))

@@ -10,6 +10,8 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from opencc import OpenCC
+
 from bot.message import Button, CommandSpec, Reply
 from bot.trace import may_be_named
 from config.locales import phrase
@@ -17,7 +19,9 @@ from memory import Memory, PickError, attribute_label, wants_forgetting
 from memory.model import SELF, Account, Chat, Entry, Event, Message, ProfileLine
 from memory.ports import Clock
 
-NAMES: Final = ("start", "help", "whatdoyouknow", "remember", "forget", "undo", "why", "new")
+NAMES: Final = ("start", "help", "whatdoyouknow", "remember", "forget", "undo", "why", "new", "cancel", "language")
+PRIVATE_NAMES: Final = frozenset({"start"})
+"""Commands that make sense in a private chat alone."""
 LANGUAGES: Final = ("en", "zh")
 LONGEST_NUMBER: Final = 3
 """Digits of a number that a list may have; longer ones are words to be forgotten, a year or a phone number."""
@@ -29,12 +33,19 @@ MOST_BUTTONS: Final = 20
 _COMMAND: Final = re.compile(r"[/／](?P<name>[a-z][a-z0-9_]*)(?:@\w+)?(?:\s+(?P<words>.*))?", re.DOTALL | re.IGNORECASE)
 _OFFER: Final = re.compile(r"forget:(?P<id>\d{1,18}):(?P<choice>\w+)", re.ASCII)
 _UNDO: Final = re.compile(r"undo:(?P<id>\d{1,18})", re.ASCII)
+_LANGUAGE: Final = re.compile(r"language:(?P<choice>en|zh|auto)")
+_LANGUAGE_WORDS: Final = {
+    "en": "en", "english": "en", "英文": "en", "英语": "en", "英語": "en",
+    "zh": "zh", "chinese": "zh", "中文": "zh", "汉语": "zh", "漢語": "zh",
+    "auto": "auto", "自动": "auto", "自動": "auto",
+}  # fmt: skip
+_TRADITIONAL: Final = OpenCC("s2tw")
 _YES: Final = frozenset({"yes", "y", "ok", "all", "是", "好", "确认", "確認", "全部"})
 _NO: Final = frozenset({"no", "n", "cancel", "否", "不", "取消"})
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Order:
     """A command as it was given: ``message`` is its (wordless) journal line, ``words`` what followed the name."""
 
     owner: Account
@@ -46,9 +57,12 @@ class Turn:
 
 def specs() -> tuple[CommandSpec, ...]:
     """The menu, for platforms that show one."""
-    return tuple(
-        CommandSpec(name, {language: phrase(f"command.{name}", language) for language in LANGUAGES}) for name in NAMES
-    )
+    made = []
+    for name in NAMES:
+        described = {language: phrase(f"command.{name}", language) for language in LANGUAGES}
+        described["zh-TW"] = _TRADITIONAL.convert(described["zh"])
+        made.append(CommandSpec(name, described, private=name in PRIVATE_NAMES))
+    return tuple(made)
 
 
 class Commands:
@@ -57,7 +71,7 @@ class Commands:
     def __init__(self, memory: Memory, clock: Clock) -> None:
         self._memory = memory
         self._clock = clock
-        self._run: dict[str, Callable[[Turn], Awaitable[Reply]]] = {
+        self._run: dict[str, Callable[[Order], Awaitable[Reply]]] = {
             "start": self._start,
             "help": self._help,
             "whatdoyouknow": self._whatdoyouknow,
@@ -66,6 +80,8 @@ class Commands:
             "undo": self._undo,
             "why": self._why,
             "new": self._new,
+            "cancel": self._cancel,
+            "language": self._language,
         }
 
     def read(self, text: str) -> tuple[str, str] | None:
@@ -75,12 +91,12 @@ class Commands:
         words = wants_forgetting(text)
         return None if words is None else ("forget", words)
 
-    async def run(self, turn: Turn) -> Reply:
+    async def run(self, order: Order) -> Reply:
         """Obey a command."""
-        run = self._run.get(turn.name)
+        run = self._run.get(order.name)
         if run is None:
-            return Reply(phrase("command.unknown", turn.owner.language, name=turn.name[:EXCERPT]))
-        return await run(turn)
+            return Reply(phrase("command.unknown", order.owner.language, name=order.name[:EXCERPT]))
+        return await run(order)
 
     async def press(self, owner: Account, button: str, *, now: datetime) -> Reply:
         """Obey a button. One that is not the presser's own, is used up or too old changes nothing and says so."""
@@ -88,20 +104,22 @@ class Commands:
             return await self._chosen(owner, int(pressed["id"]), pressed["choice"], now=now)
         if (pressed := _UNDO.fullmatch(button)) and owner.owns(int(pressed["id"])):
             return await self._undone(owner, int(pressed["id"]), now=now)
+        if pressed := _LANGUAGE.fullmatch(button):
+            return await self._spoken(owner, pressed["choice"])
         return Reply(phrase("forget.stale", owner.language), private=True)
 
-    async def _start(self, turn: Turn) -> Reply:
-        return Reply(phrase("start", turn.owner.language))
+    async def _start(self, order: Order) -> Reply:
+        return Reply(phrase("start", order.owner.language))
 
-    async def _help(self, turn: Turn) -> Reply:
-        language = turn.owner.language
+    async def _help(self, order: Order) -> Reply:
+        language = order.owner.language
         listed = [{"name": name, "does": phrase(f"command.{name}", language)} for name in NAMES]
         return Reply(phrase("help", language, commands=listed))
 
-    async def _whatdoyouknow(self, turn: Turn) -> Reply:
-        entries = await self._memory.known(turn.owner, room=turn.chat, now=self._clock())
+    async def _whatdoyouknow(self, order: Order) -> Reply:
+        entries = await self._memory.known(order.owner, room=order.chat, now=self._clock())
         if not entries:
-            return Reply(phrase("known.nothing", turn.owner.language), private=True)
+            return Reply(phrase("known.nothing", order.owner.language), private=True)
         profile = [e for e in entries if isinstance(e, ProfileLine)]
         events = sorted((e for e in entries if isinstance(e, Event)), key=lambda e: e.span.start)
         facts = [e for e in entries if not isinstance(e, ProfileLine | Event)]
@@ -110,47 +128,47 @@ class Commands:
         grouped: tuple[tuple[str, Sequence[Entry]], ...] = (("about", profile), ("events", events), ("facts", facts))
         for title, members in grouped:
             if members:
-                listed = [_shown(entry, turn.owner, number + place) for place, entry in enumerate(members, 1)]
+                listed = [_shown(entry, order.owner, number + place) for place, entry in enumerate(members, 1)]
                 groups.append({"title": title, "entries": listed})
                 number += len(members)
-        text = phrase("known.list", turn.owner.language, groups=groups, count=number, private=turn.chat.private)
+        text = phrase("known.list", order.owner.language, groups=groups, count=number, private=order.chat.private)
         return Reply(text, private=True)
 
-    async def _remember(self, turn: Turn) -> Reply:
-        language = turn.owner.language
-        if not turn.words:
+    async def _remember(self, order: Order) -> Reply:
+        language = order.owner.language
+        if not order.words:
             return Reply(phrase("remember.usage", language))
-        decision = await self._memory.remember(turn.owner, turn.chat, turn.message, turn.words)
+        decision = await self._memory.remember(order.owner, order.chat, order.message, order.words)
         if decision.entry is None:
             return Reply(phrase("remember.refused", language, reason=decision.reason), private=True)
-        named = may_be_named(decision.entry, turn.chat)
-        closed = await self._memory.entries(turn.owner, decision.closed)
+        named = may_be_named(decision.entry, order.chat)
+        closed = await self._memory.entries(order.owner, decision.closed)
         text = phrase(
             "remember.kept",
             language,
             # What was said in private before stays there: a group hears back only what was just said to it.
-            text=decision.entry.text if named else turn.words,
+            text=decision.entry.text if named else order.words,
             known=named and decision.action == "confirmed",
-            replaced=[e.text for e in closed.values() if not isinstance(e, Message) and may_be_named(e, turn.chat)],
+            replaced=[e.text for e in closed.values() if not isinstance(e, Message) and may_be_named(e, order.chat)],
         )
         return Reply(text, private=True)
 
-    async def _forget(self, turn: Turn) -> Reply:
-        now, language = self._clock(), turn.owner.language
-        words = unicodedata.normalize("NFKC", turn.words).strip()
-        offer = await self._memory.pending_forgetting(turn.owner, turn.chat, now=now)
+    async def _forget(self, order: Order) -> Reply:
+        now, language = self._clock(), order.owner.language
+        words = unicodedata.normalize("NFKC", order.words).strip()
+        offer = await self._memory.pending_forgetting(order.owner, order.chat, now=now)
         choice = words.casefold()
         if not words or (offer is None and (choice in _YES or choice in _NO)):
             return Reply(phrase("forget.usage", language), private=True)
         if offer is not None and (choice in _YES or choice in _NO or _numbers(words)):
-            return await self._chosen(turn.owner, offer, choice, now=now)
-        return await self._offer(turn, turn.words, now=now)
+            return await self._chosen(order.owner, offer, choice, now=now)
+        return await self._offer(order, order.words, now=now)
 
-    async def _offer(self, turn: Turn, words: str, *, now: datetime) -> Reply:
-        owner = turn.owner
-        plan = await self._memory.plan_forgetting(owner, turn.chat, words, now=now)
+    async def _offer(self, order: Order, words: str, *, now: datetime) -> Reply:
+        owner = order.owner
+        plan = await self._memory.plan_forgetting(owner, order.chat, words, now=now)
         if plan is None:
-            text = phrase("forget.none", owner.language, words=_excerpt(words), private=turn.chat.private)
+            text = phrase("forget.none", owner.language, words=_excerpt(words), private=order.chat.private)
             return Reply(text, private=True)
         listed = [_shown(entry, owner, number) for number, entry in enumerate(plan.entries, 1)]
         text = phrase(
@@ -159,7 +177,7 @@ class Commands:
             entries=listed,
             messages=sum(line.role == "user" for line in plan.lines),
             replies=sum(line.role == "bot" for line in plan.lines),
-            private=turn.chat.private,
+            private=order.chat.private,
         )
         single = len(listed) == 1
         labels = {
@@ -187,8 +205,8 @@ class Commands:
         undo = Button(f"undo:{deletion.id}", phrase("forget.button_undo", owner.language))
         return Reply(text, (undo,), private=True)
 
-    async def _undo(self, turn: Turn) -> Reply:
-        return await self._undone(turn.owner, None, now=self._clock(), asked_at=turn.message.at)
+    async def _undo(self, order: Order) -> Reply:
+        return await self._undone(order.owner, None, now=self._clock(), asked_at=order.message.at)
 
     async def _undone(
         self, owner: Account, deletion: int | None, *, now: datetime, asked_at: datetime | None = None
@@ -198,13 +216,13 @@ class Commands:
             return Reply(phrase("undo.nothing", owner.language), private=True)
         return Reply(phrase("undo.done", owner.language, **undone.counts), private=True)
 
-    async def _why(self, turn: Turn) -> Reply:
-        owner = turn.owner
-        trace = await self._memory.why(owner, turn.chat)
+    async def _why(self, order: Order) -> Reply:
+        owner = order.owner
+        trace = await self._memory.why(owner, order.chat)
         recalled = [] if trace is None else trace.data["recalled"]
         found = await self._memory.entries(owner, [unit["id"] for unit in recalled])
         used = [
-            _reason(found[unit["id"]], owner, turn.chat) | {"band": unit["band"], "score": f"{unit['score']:.2f}"}
+            _reason(found[unit["id"]], owner, order.chat) | {"band": unit["band"], "score": f"{unit['score']:.2f}"}
             for unit in recalled
             if unit["id"] in found
         ]
@@ -214,9 +232,28 @@ class Commands:
         left_out = len(trace.data["left_out"]) if trace is not None else 0
         return Reply(phrase("why.list", owner.language, used=used, gone=gone, left_out=left_out), private=True)
 
-    async def _new(self, turn: Turn) -> Reply:
-        await self._memory.new_session(turn.owner, turn.chat, now=self._clock())
-        return Reply(phrase("new", turn.owner.language))
+    async def _new(self, order: Order) -> Reply:
+        await self._memory.new_session(order.owner, order.chat, now=self._clock())
+        return Reply(phrase("new", order.owner.language))
+
+    async def _cancel(self, order: Order) -> Reply:
+        """Stopping is the conversation's work, which tells by the words whether there was anything to stop."""
+        return Reply(phrase("cancel.stopped" if order.words else "cancel.nothing", order.owner.language))
+
+    async def _language(self, order: Order) -> Reply:
+        owner = order.owner
+        if (choice := _LANGUAGE_WORDS.get(order.words.casefold())) is not None:
+            return await self._spoken(owner, choice)
+        choices = ("zh", "en", "auto")
+        buttons = [Button(f"language:{name}", phrase(f"language.button_{name}", owner.language)) for name in choices]
+        text = phrase("language.now", owner.language, fixed=owner.language_fixed, unknown=bool(order.words))
+        return Reply(text, tuple(buttons), private=True)
+
+    async def _spoken(self, owner: Account, choice: str) -> Reply:
+        """Answer in a language from now on, or again in the one they write."""
+        await self._memory.fix_language(owner, None if choice == "auto" else choice)
+        language = owner.language if choice == "auto" else choice
+        return Reply(phrase("language.auto" if choice == "auto" else "language.set", language), private=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ Kind = Literal[
     "unreachable",
     "context_too_long",
     "refused",
+    "no_images",
     "bad_answer",
 ]
 
@@ -30,6 +31,8 @@ HINTS: Final[dict[Kind, str]] = {
     "unreachable": "nobody answers there: check OPENAI_BASE_URL, and that the server runs",
     "context_too_long": "the prompt is longer than the model takes: lower model.context_tokens in recollect.toml",
     "refused": "the endpoint refuses the request: `python -m bot check` shows what it says to one of our own",
+    "no_images": "the model takes no pictures, or not these: name one that sees as OPENAI_MODEL, or set images = false "
+    "under [media] in recollect.toml",
     "bad_answer": "that is no answer of an OpenAI-compatible endpoint: check OPENAI_BASE_URL "
     "(a missing /v1 often leads to a web page)",
 }
@@ -48,6 +51,11 @@ _CONTEXT_WORDS: Final = re.compile(
     r"|(?:输入|文本|内容|提示词?|请求|消息|令牌|prompt|tokens?).{0,16}(?:过长|太长|超长|超出|超过|超限)",
     re.IGNORECASE | re.DOTALL,
 )
+_PICTURE_WORDS: Final = re.compile(
+    r"\bimages?\b|image_(?:url|input)|\bpictures?\b|\bvision\b|multi-?modal|mmproj|图片|图像|图文|视觉|多模态",
+    re.IGNORECASE,
+)
+"""How endpoints that cannot refuse a request without naming what it is about speak of pictures."""
 _CONTEXT_STATUSES: Final = frozenset({None, 400, 413, 422, 500})
 _WORD_STATUS: Final = {
     "invalid_api_key": 401,
@@ -107,6 +115,31 @@ class ContextTooLong(LLMError):
 
     def __init__(self, detail: str = "", *, status: int | None = None) -> None:
         super().__init__("context_too_long", detail, status=status)
+
+
+class PicturesRefused(LLMError):
+    """The request held pictures and these may be why it was refused; the same without them may be answered."""
+
+    def __init__(self, detail: str = "", *, status: int | None = None) -> None:
+        super().__init__("no_images", detail, status=status)
+
+
+def picture_refusal(error: LLMError) -> LLMError:
+    """Return what ``error`` means for a request with pictures: PicturesRefused if these may be why, else itself.
+
+    Of models that do not see, some say so, some speak of a type they do not know and some of wrong parameters
+    (400 and 422); others fail (llama.cpp: 500), are not found (OpenRouter: 404) or find the body too large (413).
+    """
+    match error:
+        case LLMError(kind="refused", status=int()):
+            blamed = True
+        case LLMError(kind="context_too_long", status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
+            blamed = _CONTEXT_WORDS.search(error.detail) is None
+        case LLMError(kind="not_found" | "overloaded" | "bad_answer"):
+            blamed = _PICTURE_WORDS.search(error.detail) is not None
+        case _:
+            blamed = False
+    return PicturesRefused(error.detail, status=error.status) if blamed else error
 
 
 def failure(detail: str, *, status: int | None, codes: Sequence[object] = ()) -> LLMError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from base64 import b64decode
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from ipaddress import ip_address
 from types import TracebackType
@@ -16,7 +17,15 @@ import openai
 
 from bot.answer import Finish, Outcome, Reading
 from bot.dialect import Dialect, response_format
-from bot.endpoint import ContextTooLong, LLMError, failure, normalise_base_url
+from bot.endpoint import (
+    ContextTooLong,
+    LLMError,
+    PicturesRefused,
+    failure,
+    normalise_base_url,
+    picture_refusal,
+)
+from bot.media import Content, Picture, as_content
 from bot.text import clean
 from config.settings import ModelSettings
 from memory.ports import CompleterUnavailable, Completion
@@ -28,11 +37,13 @@ __all__ = [
     "Finish",
     "LLMError",
     "Outcome",
+    "PicturesRefused",
     "Stream",
     "normalise_base_url",
 ]
 
-Messages = Sequence[Mapping[str, str]]
+Messages = Sequence[Mapping[str, Content]]
+Explain = Callable[[Exception], LLMError]
 Events = openai.AsyncStream[object]
 
 CONNECT_SECONDS: Final = 5.0
@@ -40,13 +51,22 @@ CONNECT_SECONDS: Final = 5.0
 TAIL_SECONDS: Final = 2.0
 """Longest wait for what may follow the end of an answer (the token count)."""
 _PROBE_TOKENS: Final = 512
-"""Room for the answer of :meth:`LLM.probe_json`; some models think aloud before they say yes."""
+"""Room for the answer to a probe; some models think aloud before they say yes."""
 _PROBE_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {"ok": {"type": "boolean"}},
     "required": ["ok"],
     "additionalProperties": False,
 }
+_PROBE_PICTURE: Final = Picture(
+    "image/png",
+    b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAS0lEQVR42u3PQQkAAAgAsetfWiP4FgYrsKZeS0BAQEBAQEBAQEBAQEBAQEBAQEBA"
+        "QEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEDgsqnc8OJg6Ln3AAAAAElFTkSuQmCC"
+    ),
+    "red.png",
+)
+"""A red square of 64 by 64; some models refuse pictures of a few pixels."""
 _FINISHES: Final[dict[Finish, Literal["stop", "length", "other"]]] = {"stop": "stop", "length": "length"}
 
 _FAILURES: Final = (openai.OpenAIError, httpx2.HTTPError, ValueError, TimeoutError)
@@ -136,9 +156,9 @@ class Stream:
     raised when nothing visible came of it. Use it as a context manager, or ``aclose`` it when leaving early.
     """
 
-    def __init__(self, connection: Connection, opening: Callable[[], Awaitable[Events]], silence: float) -> None:
-        self._connection = connection
+    def __init__(self, opening: Callable[[], Awaitable[Events]], explain: Explain, silence: float) -> None:
         self._opening = opening
+        self._explain = explain
         self._silence = silence
         self._reading = Reading()
         self._outcome: Outcome | None = None
@@ -179,7 +199,7 @@ class Stream:
                     yield frame
                     shown = frame
         except (*_FAILURES, LLMError) as error:
-            problem = None if self._reading.finished else self._connection.explain(error)
+            problem = None if self._reading.finished else self._explain(error)
         finally:
             await events.close()
         self._outcome = self._reading.outcome(problem)
@@ -219,7 +239,10 @@ class LLM:
         return self._connection.base_url
 
     def stream(self, messages: Messages, *, max_tokens: int) -> Stream:
-        """Answer ``messages`` (role and content each) in at most ``max_tokens`` tokens."""
+        """Answer ``messages`` (role and content each) in at most ``max_tokens`` tokens.
+
+        The stream raises PicturesRefused when there were pictures and the endpoint may want none.
+        """
         return self._stream(messages, {}, max_tokens)
 
     async def complete(
@@ -260,6 +283,14 @@ class LLM:
         except ValueError:
             return False
 
+    async def probe_images(self) -> bool:
+        """Whether the model sees the colour of a picture. Raises PicturesRefused or another LLMError."""
+        question = "Which colour is this picture? Answer with one English word."
+        outcome = await self._complete(
+            [{"role": "user", "content": as_content(question, [_PROBE_PICTURE])}], None, _PROBE_TOKENS
+        )
+        return "red" in outcome.text.lower()
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self._connection.aclose()
@@ -275,22 +306,27 @@ class LLM:
     def _stream(self, messages: Messages, extra: Mapping[str, Any], max_tokens: int) -> Stream:
         fields = {
             "model": self.model,
-            "messages": [{name: clean(text) for name, text in message.items()} for message in messages],
+            "messages": [{name: _sendable(content) for name, content in message.items()} for message in messages],
             "stream": True,
             "stream_options": {"include_usage": True},
             **({} if self._settings.temperature is None else {"temperature": self._settings.temperature}),
             **extra,
         }
-        return Stream(self._connection, lambda: self._open(fields, max_tokens), self._settings.timeout_seconds)
+        pictured = any(isinstance(message["content"], list) for message in messages)
+        explain = self._explain_pictured if pictured else self._connection.explain
+        return Stream(lambda: self._open(fields, max_tokens, explain), explain, self._settings.timeout_seconds)
 
-    async def _open(self, fields: Mapping[str, Any], max_tokens: int) -> Events:
+    def _explain_pictured(self, error: Exception) -> LLMError:
+        return picture_refusal(self._connection.explain(error))
+
+    async def _open(self, fields: Mapping[str, Any], max_tokens: int, explain: Explain) -> Events:
         while True:
             body = self._dialect.phrase(fields, max_tokens=max_tokens)
             try:
                 return await self._connection.open("/chat/completions", body)
             except LLMError as refusal:
                 if not self._dialect.learn(refusal, body):
-                    raise
+                    raise explain(refusal) from None
                 log.info("the endpoint refused part of the request, going on without: %s", refusal)
 
     async def _complete(self, messages: Messages, schema: Mapping[str, Any] | None, max_tokens: int) -> Outcome:
@@ -309,6 +345,13 @@ class LLM:
                 self._dialect.keep_json_form(form)
                 return outcome
         raise AssertionError("the last form either answers or raises")
+
+
+def _sendable(content: Content) -> Content:
+    """A content whose words the SDK can encode."""
+    if isinstance(content, str):
+        return clean(content)
+    return [part | {"text": clean(part["text"])} if "text" in part else part for part in content]
 
 
 async def _drain(stream: Stream) -> Outcome:

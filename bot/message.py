@@ -1,11 +1,11 @@
-"""What adapters and the agent tell each other. Adapters import this file and their SDK, nothing else."""
+"""What adapters and the agent tell each other: the language every platform is translated into."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Protocol
+from datetime import datetime, timedelta
+from typing import Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,35 @@ class Quote:
     message_id: str | None = None
 
 
+MediaKind = Literal["image", "voice", "audio", "video", "sticker", "file"]
+
+
+class MediaError(Exception):
+    """A file that came with a message cannot be had: too large, gone, or the platform does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """Something beside the words of a message.
+
+    ``size`` is in bytes, None where the platform does not tell. ``read(limit)`` fetches the content; it
+    raises MediaError when that is more than ``limit`` bytes or cannot be had.
+    """
+
+    kind: MediaKind
+    read: Callable[[int], Awaitable[bytes]]
+    name: str = ""
+    mime: str = ""
+    size: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Incoming:
     """A message from a person.
 
     ``at`` is aware UTC. ``language`` is the platform's hint (BCP 47) or None. ``message_id`` is unique
-    within the chat and names the message for ever; the same id again is the same message.
+    within the chat and names the message for ever; the same id again is the same message. ``text`` may be
+    empty when there is ``media``. Messages with the same ``album`` were sent as one.
     ``wants_reply`` False journals and learns without calling the model.
     """
 
@@ -48,6 +71,49 @@ class Incoming:
     reply_to: Quote | None = None
     forward_from: str | None = None
     wants_reply: bool = True
+    media: tuple[Media, ...] = ()
+    album: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A message was changed: ``message`` is what it says now, ``message.at`` still when it was first sent.
+
+    ``at`` is when it was changed. Comes for messages we may never have read, too; never runs a command.
+    """
+
+    message: Incoming
+    at: datetime
+
+    @property
+    def chat(self) -> ChatRef:
+        """The chat of the message."""
+        return self.message.chat
+
+    @property
+    def language(self) -> str | None:
+        """The platform's hint."""
+        return self.message.language
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """Messages were taken back on the platform, by whomever; ``message_ids`` may name some we never read."""
+
+    chat: ChatRef
+    message_ids: tuple[str, ...]
+    at: datetime
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The group ``chat`` has a new key on its platform; everything of it belongs there from now on."""
+
+    chat: ChatRef
+    key: str
+    at: datetime
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,26 +138,47 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a person gets to see. ``private`` asks the platform to show it to that person alone."""
+    """What a person gets to see; ``text`` is Markdown if ``markdown``, else to be shown as it is.
+
+    ``private`` asks the platform to show it to that person alone. Where that means another place than the
+    chat, the chat gets ``hint`` instead ("I have written to you privately"), or ``closed`` when the person
+    cannot be written to there ("open a private chat with me first").
+    """
 
     text: str
     buttons: tuple[Button, ...] = ()
     private: bool = False
+    markdown: bool = False
+    hint: str = ""
+    closed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
-    """A command for the platform's menu; ``descriptions`` by language ("en", "zh")."""
+    """A command for the platform's menu.
+
+    ``descriptions`` by language: "en", "zh" (simplified), "zh-TW" (traditional). One that is ``private``
+    makes sense in a private chat only.
+    """
 
     name: str
     descriptions: dict[str, str] = field(default_factory=dict)
+    private: bool = False
+
+
+Posted = Callable[[str | None], Awaitable[None]]
+"""Told None right before the first message of an answer goes out, then the platform's id of each message
+that did. What it is told survives a kill: with these ids an answer goes on where it was."""
 
 
 class Sink(Protocol):
     """Where the answer to one message goes. Made by the adapter, used by the conversation."""
 
+    def watch(self, posted: Posted) -> None:
+        """Have ``posted`` told of every message the answer is shown in. Called before anything is shown."""
+
     async def show(self, text: str) -> None:
-        """Show the answer as far as it has grown. May drop frames; never raises for a lost frame."""
+        """Show the answer (Markdown) as far as it has grown. May drop frames; never raises for a lost frame."""
 
     async def send(self, reply: Reply) -> str | None:
         """Deliver the final reply, whole. Returns the platform's message id if there is one.
@@ -100,33 +187,57 @@ class Sink(Protocol):
         """
 
     async def done(self) -> None:
-        """Called once, when the update has been dealt with, whatever came of it; typing ends here."""
+        """Called once, when the update has been dealt with, whatever came of it.
+
+        Typing ends here, and so do frames: what a cancelled answer has not shown by now is never shown.
+        """
 
 
 class DeliveryError(Exception):
-    """The platform did not take the reply. ``unknown`` is True when it may have arrived all the same."""
+    """The platform did not take the reply.
 
-    def __init__(self, message: str, *, unknown: bool = False) -> None:
+    ``unknown`` is True when it may have arrived all the same, ``later`` when it is sure that nothing of it did
+    and the platform may take it another time: it could not be reached.
+    """
+
+    def __init__(self, message: str, *, unknown: bool = False, later: bool = False) -> None:
         super().__init__(message)
         self.unknown = unknown
+        self.later = later
 
 
 class AdapterError(Exception):
     """An adapter cannot work as configured; the text names the fix and holds no secret."""
 
 
-Update = Incoming | Press
+Update = Incoming | Press | Edited | Deleted | Moved
 Submit = Callable[[Update, Sink], Awaitable[None]]
-"""Hands an update to the conversation. Returns once it is queued, before it is answered."""
+"""Hands an update to the conversation. Returns once it is durable and queued, before it is answered: only then
+may an adapter tell its platform that it has the update. Never raises."""
+
+
+Seen = Callable[[], Awaitable[Mapping[ChatRef, str]]]
+"""Called by an adapter each time it is up (its ``sink`` works) before it hands in anything: what still waits for an
+answer is queued first. Returns the newest message the journal has of each chat, for a platform that does not
+keep what was said meanwhile."""
 
 
 class Adapter(Protocol):
     """One platform."""
 
     name: str
+    repeats_for: timedelta
+    """How long a first message of an answer may be sent again without being shown twice (Discord's nonce); mostly 0."""
 
-    async def run(self, submit: Submit, commands: tuple[CommandSpec, ...]) -> None:
+    async def run(self, submit: Submit, commands: tuple[CommandSpec, ...], seen: Seen) -> None:
         """Serve until cancelled or out of input; on cancellation stop cleanly. Raises AdapterError."""
 
     async def notify(self, chat: ChatRef, reply: Reply) -> None:
         """Send something nobody asked for just now (a receipt). Raises DeliveryError."""
+
+    def sink(self, incoming: Incoming, *, shown: tuple[str, ...] = (), begun: bool = False) -> Sink:
+        """Where the answer to a message of the past goes, taken up after a restart.
+
+        ``shown`` are the ids of the messages that show it already, ``begun`` tells that one more may.
+        Raises DeliveryError when the platform is not up.
+        """

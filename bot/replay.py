@@ -15,8 +15,8 @@ from typing import Annotated, Any, Final, Literal, TextIO
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from bot.app import App, built
-from bot.message import ChatRef, Incoming, Press, Quote, Reply
+from bot.app import App, built, line_by_line
+from bot.message import ChatRef, DeliveryError, Incoming, Posted, Press, Quote, Reply, Sink
 from bot.text import clean
 from bot.trace import TurnTrace
 from config.settings import Settings
@@ -143,6 +143,9 @@ class Capture:
     def __init__(self) -> None:
         self.replies: list[Reply] = []
 
+    def watch(self, posted: Posted) -> None:
+        """Nothing is shown anywhere."""
+
     async def show(self, text: str) -> None:
         """Frames are not kept: the final text is what counts."""
 
@@ -160,10 +163,15 @@ class Mailbox:
 
     def __init__(self, platform: str, notices: list[Json]) -> None:
         self.name = platform
+        self.repeats_for = timedelta(0)
         self._notices = notices
 
     async def run(self, *_: object) -> None:
         """Nothing to serve."""
+
+    def sink(self, *_: object, **__: object) -> Sink:
+        """A replay goes line by line: what an earlier run left unanswered has no line here."""
+        raise DeliveryError("no line to answer", later=True)
 
     async def notify(self, chat: ChatRef, reply: Reply) -> None:
         """Keep a notice."""
@@ -189,7 +197,7 @@ class Player:
     """Plays lines; opens and closes the bot around them."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._settings = line_by_line(settings)
         self._clock = ReplayClock()
         self._traces: list[TurnTrace] = []
         self._notices: list[Json] = []
@@ -234,7 +242,7 @@ class Player:
         chat = ChatRef(line.platform, line.chat, private=line.chat.startswith("dm:"), thread=line.thread)
         if line.role == "assistant":
             try:
-                await app.agent.import_reply(chat, line.user, line.id, line.text, line.at)
+                await app.agent.hearing.import_reply(chat, line.user, line.id, line.text, line.at)
             except DatabaseError as error:
                 raise LineError(f"not imported ({error}): each line of the bot in a chat needs its own id") from error
             return {"id": line.id} | self._seen(Capture(), chat)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from bot.message import Incoming
-from bot.text import clean
+from bot.media import Opened, TextFile, as_content
+from bot.text import clean, is_blank
 from bot.trace import Request, TurnTrace
+from bot.turn import Said
 from bot.window import WINDOW_SHARE
 from config.locales import phrase
 from config.prompts import render
@@ -35,30 +37,33 @@ class Requests:
         self._settings = settings
         self._count = count
 
-    def build(self, owner: Account, chat: Chat, incoming: Incoming, trace: TurnTrace) -> Request:
+    def build(self, said: Sequence[Said], media: Opened, trace: TurnTrace) -> Request:
         """The messages of one request; the recalled block stands before the person's words, as data."""
+        last = said[-1]
+        window = (_told(line, last.owner, last.chat) for line in trace.window.lines)
+        *earlier, (role, asked) = _merged([*window, ("user", self._asked(said, media, trace.found))])
+        said_before: Request = [{"role": each, "content": words} for each, words in earlier]
         return [
-            {"role": "system", "content": self._system(owner, incoming.at)},
-            *_merged(
-                [
-                    *(_told(line, owner, chat) for line in trace.window.lines),
-                    {"role": "user", "content": self._asked(owner, chat, incoming, trace.found)},
-                ]
-            ),
+            {"role": "system", "content": self._system(last.owner, last.incoming.at)},
+            *said_before,
+            {"role": role, "content": as_content(asked, media.images)},
         ]
 
-    def window_budget(self, owner: Account, chat: Chat, incoming: Incoming, found: Recollection) -> int:
+    def window_budget(self, said: Sequence[Said], media: Opened, found: Recollection) -> int:
         """Tokens left for the window; negative when the message alone is too long for the model."""
         model = self._settings.model
-        fixed = self._count(self._system(owner, incoming.at)) + self._count(self._asked(owner, chat, incoming, found))
+        fixed = self._count(self._system(said[-1].owner, said[-1].incoming.at))
+        fixed += self._count(self._asked(said, media, found)) + len(media.images) * self._settings.media.image_tokens
         fixed += model.reply_tokens + FRAME_TOKENS
         return min(int(model.context_tokens * WINDOW_SHARE), model.context_tokens - fixed)
 
-    def without_model(self, owner: Account, message: Message, trace: TurnTrace) -> str:
+    def without_model(self, said: Sequence[Said], trace: TurnTrace) -> str:
         """An answer from memory alone, which says that it is one. Receipts come from the stored rows."""
+        owner = said[-1].owner
         zone = ZoneInfo(owner.zone)
-        asked = message.kind == "said" and is_question(message.text)
-        everything = asks_about_everything(message.text)
+        words = [one.message.text for one in said if one.message.kind == "said"]
+        asked = any(is_question(text) for text in words)
+        everything = any(asks_about_everything(text) for text in words)
         units = [unit for unit in trace.found.units if everything or unit.band != "always" or unit.score > 0]
         lines = [
             {
@@ -90,17 +95,41 @@ class Requests:
             persona=self._settings.persona,
         )
 
-    def _asked(self, owner: Account, chat: Chat, incoming: Incoming, found: Recollection) -> str:
-        parts = [block(found, owner)]
-        if incoming.reply_to is not None and incoming.reply_to.text:
-            quoted = _inset(clean(incoming.reply_to.text)[:QUOTE_CHARACTERS])
-            parts.append(phrase("chat.quoted", owner.language, name=one_line(incoming.reply_to.name), text=quoted))
-        words = clean(incoming.text)
-        if incoming.forward_from is not None:
-            parts.append(_forwarded(owner, one_line(incoming.forward_from), words))
-        else:
-            parts.append(words if chat.private else _spoken(owner.name, words))
+    def _asked(self, said: Sequence[Said], media: Opened, found: Recollection) -> str:
+        """What the person says now, behind what they show and what is remembered."""
+        owner = said[-1].owner
+        parts = [block(found, owner), *(_file(file, owner) for file in media.texts)]
+        if media.unseen:
+            parts.append(phrase("media.for_model", owner.language, unseen=media.unseen))
+        for one in said:
+            parts += _words(one)
         return "\n\n".join(part for part in parts if part)
+
+
+def unseen(media: Opened, language: str) -> str:
+    """What a person is told whose message held nothing that could be read."""
+    if not media.unseen:
+        return phrase("error.blank", language)
+    return phrase("media.unseen", language, unseen=media.unseen)
+
+
+def _words(said: Said) -> list[str]:
+    """One message as the model reads it; whose words are whose is plain."""
+    incoming, owner = said.incoming, said.owner
+    parts = []
+    if incoming.reply_to is not None and incoming.reply_to.text:
+        quoted = _inset(clean(incoming.reply_to.text)[:QUOTE_CHARACTERS])
+        parts.append(phrase("chat.quoted", owner.language, name=one_line(incoming.reply_to.name), text=quoted))
+    words = clean(incoming.text)
+    if is_blank(words):
+        return parts
+    if incoming.forward_from is not None:
+        return [*parts, _forwarded(owner, one_line(incoming.forward_from), words)]
+    return [*parts, words if said.chat.private else _spoken(owner.name, words)]
+
+
+def _file(file: TextFile, owner: Account) -> str:
+    return phrase("media.file", owner.language, name=one_line(file.name), text=_inset(file.text), cut=file.cut)
 
 
 def one_line(name: str) -> str:
@@ -122,13 +151,13 @@ def local_time(at: datetime, owner: Account) -> str:
     )
 
 
-def _told(line: Message, owner: Account, chat: Chat) -> dict[str, str]:
-    """A line of the window. Whoever is not the person themselves is named, and what was forwarded says so."""
+def _told(line: Message, owner: Account, chat: Chat) -> tuple[str, str]:
+    """A line of the window, (role, words). Who is not the person themselves is named, what was forwarded says so."""
     if line.role == "bot":
-        return {"role": "assistant", "content": line.text}
+        return "assistant", line.text
     if line.kind == "forwarded":
-        return {"role": "user", "content": _forwarded(owner, line.speaker, line.text)}
-    return {"role": "user", "content": line.text if chat.private else _spoken(line.speaker, line.text)}
+        return "user", _forwarded(owner, line.speaker, line.text)
+    return "user", line.text if chat.private else _spoken(line.speaker, line.text)
 
 
 def _spoken(speaker: str, text: str) -> str:
@@ -145,15 +174,15 @@ def _inset(text: str) -> str:
     return _LINE_END.sub(r"\g<0>  ", text)
 
 
-def _merged(messages: list[dict[str, str]]) -> Request:
-    """Messages in turns: what follows from the same role becomes one, for some models refuse two in a row.
+def _merged(lines: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Lines, each (role, words), in turns: what follows from one role becomes one, for some models refuse two in a row.
 
     Lines of a person are left without an answer when the model was down or broke off.
     """
-    merged: Request = []
-    for message in messages:
-        if merged and merged[-1]["role"] == message["role"]:
-            merged[-1] = message | {"content": f"{merged[-1]['content']}\n\n{message['content']}"}
+    merged: list[tuple[str, str]] = []
+    for role, words in lines:
+        if merged and merged[-1][0] == role:
+            merged[-1] = (role, f"{merged[-1][1]}\n\n{words}")
         else:
-            merged.append(message)
+            merged.append((role, words))
     return merged

@@ -1,10 +1,10 @@
-"""Text as platforms take it: cleaned, told from blank, and cut into parts. Pure; knows no SDK."""
+"""Text as platforms take it: cleaned, told from blank, and cut into parts. Pure; knows no SDK and no markup."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
@@ -18,7 +18,8 @@ _CONTROL: Final = regex.compile(r"[^\P{Cc}\n\t]")
 _INVISIBLE: Final = regex.compile(r"[\p{DI}\p{Cc}\p{Z}\s\u2800]+")
 _EMPTY_MARKUP: Final = regex.compile(r"(?:\*\*|__|~~|\|\||``)*")
 _CLUSTER: Final = regex.compile(r"\X")
-_FENCE: Final = regex.compile(r"^ {0,3}(?P<marker>`{3,}|~{3,})(?P<info>[^\n]*)\n?", regex.MULTILINE)
+_AHEAD: Final = 16
+"""Characters after a part that are looked at to see whether it would end within something whole."""
 _CUTS: Final = (
     regex.compile(r"\n[ \t]*\n"),
     regex.compile(r"\n"),
@@ -43,36 +44,26 @@ def clean(text: str) -> str:
     return _CONTROL.sub("", _LINE_END.sub("\n", text))
 
 
+def is_unseen(text: str) -> bool:
+    """Tell whether it is made of space and invisible characters alone."""
+    return not _INVISIBLE.sub("", text)
+
+
 def is_blank(text: str) -> bool:
     """Tell whether nothing would be seen of it: space, invisible characters, empty emphasis ("** **")."""
     return _EMPTY_MARKUP.fullmatch(_INVISIBLE.sub("", text)) is not None
 
 
-def split(text: str, limit: int, measure: Measure) -> list[str]:
-    """Cut a text into parts of at most ``limit`` as ``measure`` counts.
-
-    Cuts after a paragraph, else a line, a sentence, a space, else between grapheme clusters; inside a
-    cluster only if it alone is over the limit. A code fence that is cut is closed and opened again with
-    its language; where none was, the joined parts equal the text. The cuts in a text do not move when
-    more is appended to it, but for the newest. Raises ValueError for a limit below 2.
-    """
-    if limit < 2:  # noqa: PLR2004 - the width of the widest code point
-        raise ValueError(f"a part needs room for one character, not {limit}")
-    if measure(text) <= limit:
-        return [text]
-    # A mark that fills a good part of the limit is not worth repeating: then it is text like any other.
-    fences = [fence for fence in _fences(text) if measure(fence.opener + fence.closer) < limit // 2]
-    parts: list[str] = []
-    start = 0
-    while start < len(text):
-        part, start = _next_part(text, start, limit=limit, measure=measure, fences=fences)
-        parts.append(part)
-    return parts
-
-
 @dataclass(frozen=True, slots=True)
-class _Fence:
-    """A fenced block: lines ``[opens, body)`` and ``[ends, closes)`` are its marks, between them the code."""
+class Span:
+    """A stretch of a text that is drawn in one way, given by marks in the text around it.
+
+    ``[opens, body)`` and ``[ends, closes)`` are the marks (either may be empty), between them the content.
+    A cut in the content writes ``closer`` at the end of its part and ``opener`` at the start of the next.
+    Those of a ``block`` stand on lines of their own, behind ``indent``, as every line of its content does.
+    What is ``whole`` is not cut at all if it fits into one part. Spans nest; one with an opener alone (the
+    sign before a quoted line) may also cross others.
+    """
 
     opens: int
     body: int
@@ -80,74 +71,137 @@ class _Fence:
     closes: int
     opener: str
     closer: str
+    block: bool = False
+    indent: str = ""
+    whole: bool = False
 
     def holds(self, cut: int) -> bool:
-        """Whether a cut leaves code on both sides."""
-        return self.body < cut < self.ends
+        """Whether a cut leaves content on both sides."""
+        return not self.whole and self.body < cut < self.ends
 
     def spoilt(self) -> Iterator[int]:
-        """Cuts that would tear a mark or leave it without code."""
-        return chain(range(self.opens + 1, self.body + 1), range(self.ends, self.closes))
+        """Cuts that would tear a mark or leave it without content."""
+        if self.whole:
+            return iter(range(self.opens + 1, self.closes))
+        return chain(range(self.opens + 1, min(self.body + 1, self.closes)), range(self.ends, self.closes))
+
+    def cost(self, measure: Measure) -> int:
+        """The most that a cut in the content adds to the parts beside it."""
+        return measure(self.opener + self.closer) + (2 * measure(self.indent) + 1 if self.block else 0)
 
 
-def _fences(text: str) -> tuple[_Fence, ...]:
-    found: list[_Fence] = []
-    opening: regex.Match[str] | None = None
-    for mark in _FENCE.finditer(text):
-        marker, info = mark["marker"], mark["info"]
-        if opening is None:
-            if "~" in marker or "`" not in info:
-                opening = mark
-        elif marker.startswith(opening["marker"]) and not info.strip():
-            found.append(_fence(opening, mark.start(), mark.end()))
-            opening = None
-    if opening is not None:
-        found.append(_fence(opening, len(text), len(text)))
-    return tuple(found)
+def split(
+    text: str, limit: int, measure: Measure, *, spans: Sequence[Span] = (), whole: regex.Pattern[str] | None = None
+) -> list[str]:
+    """Cut a text into parts of at most ``limit`` as ``measure`` counts.
+
+    Cuts after a paragraph, else a line, a sentence, a space, else between grapheme clusters; inside a
+    cluster only if it alone is over the limit, inside what ``whole`` matches only if nothing else is left.
+    ``spans`` (in order of ``opens``, the outer one first) that are cut are closed and opened again; without
+    them the joined parts equal the text. The cuts do not move when more is appended to the text, but for
+    the newest, as long as the spans before them stay what they were. Raises ValueError for a limit below 2.
+    """
+    if limit < 2:  # noqa: PLR2004 - the width of the widest code point
+        raise ValueError(f"a part needs room for one character, not {limit}")
+    if measure(text) <= limit:
+        return [text]
+    cutter = _Cutter(text, limit, measure, whole)
+    left = cutter.affordable(spans)
+    parts: list[str] = []
+    start = 0
+    while start < len(text):
+        left = [span for span in left if span.closes > start]
+        near = left[: bisect_left(left, start + limit, key=lambda span: span.opens)]
+        part, start = cutter.next_part(start, near)
+        parts.append(part)
+    return parts
 
 
-def _fence(opening: regex.Match[str], ends: int, closes: int) -> _Fence:
-    opener = opening[0].rstrip("\n") + "\n"
-    return _Fence(opening.start(), opening.end(), ends, closes, opener, opening["marker"])
+@dataclass(frozen=True, slots=True)
+class _Cutter:
+    text: str
+    limit: int
+    measure: Measure
+    whole: regex.Pattern[str] | None
 
+    def affordable(self, spans: Iterable[Span]) -> list[Span]:
+        """Return the spans whose marks can be repeated: all around one place must leave half of a part."""
+        kept: list[Span] = []
+        around: list[tuple[int, int]] = []
+        for span in spans:
+            around = [(closes, cost) for closes, cost in around if closes > span.opens]
+            spent = sum(cost for _, cost in around)
+            if span.whole and spent + self.measure(self.text[span.opens : span.closes]) <= self.limit:
+                kept.append(span)
+            elif spent + (cost := span.cost(self.measure)) < self.limit // 2:
+                kept.append(replace(span, whole=False))
+                around.append((span.closes, cost))
+        return kept
 
-def _next_part(text: str, start: int, *, limit: int, measure: Measure, fences: Sequence[_Fence]) -> tuple[str, int]:
-    """Return the part that begins at ``start`` and where the next one begins."""
-    first = bisect_right(fences, start, key=lambda fence: fence.closes)
-    near = fences[first : bisect_left(fences, start + limit, key=lambda fence: fence.opens)]
-    head = near[0].opener if near and near[0].holds(start) else ""
-    reserve = max((measure(fence.closer) + 1 for fence in near), default=0)
-    end = _reach(text, start, room=limit - measure(head), measure=measure)
-    if end == len(text):
-        return head + text[start:], end
-    if reserve:
-        end = _reach(text, start, room=limit - measure(head) - reserve, measure=measure)
-    cut = _best_cut(text, start, end, near)
-    chunk = text[start:cut]
-    torn = next((fence for fence in near if fence.holds(cut)), None)
-    if torn is None:
-        return head + chunk, cut
-    return head + chunk + ("" if chunk.endswith("\n") else "\n") + torn.closer, cut
+    def next_part(self, start: int, near: Sequence[Span]) -> tuple[str, int]:
+        """Return the part that begins at ``start`` and where the next one begins."""
+        held = [span for span in near if span.holds(start)]
+        at_line = start == 0 or self.text[start - 1] == "\n"
+        room = self.limit - self.measure(_opened("", held, at_line=at_line))
+        end = self._reach(start, room)
+        if end < len(self.text):
+            end = self._best_cut(start, end, room=room, near=near)
+        chunk = _closed(self.text[start:end], [span for span in near if span.holds(end)])
+        return _opened(chunk, held, at_line=at_line), end
 
+    def _reach(self, start: int, room: int) -> int:
+        """Return the furthest end such that ``text[start:end]`` fits into ``room``, at least one code point on."""
+        most = min(len(self.text), start + room)
+        sizes = range(start + 1, most + 1)
+        return start + max(1, bisect_right(sizes, room, key=lambda end: self.measure(self.text[start:end])))
 
-def _reach(text: str, start: int, *, room: int, measure: Measure) -> int:
-    """Return the furthest end such that ``text[start:end]`` fits into ``room``, at least one code point on."""
-    most = min(len(text), start + room)
-    sizes = range(start + 1, most + 1)
-    return start + max(1, bisect_right(sizes, room, key=lambda end: measure(text[start:end])))
+    def _best_cut(self, start: int, end: int, *, room: int, near: Sequence[Span]) -> int:
+        # A slice, not an end position: \X looks back over a run of flags to its beginning, which is
+        # quadratic in a long text. One character more shows whether the last cluster really ends at `end`.
+        window = self.text[start : end + 1]
+        ends = {start + match.end() for match in _CLUSTER.finditer(window)} - {end + 1}
+        tidy = ends.difference(*(span.spoilt() for span in near))
+        sound = tidy.difference(*self._whole(start, end))
 
+        def fits(cut: int) -> bool:
+            chunk = self.text[start:cut]
+            return self.measure(_closed(chunk, [span for span in near if span.holds(cut)])) <= room
 
-def _best_cut(text: str, start: int, end: int, fences: Sequence[_Fence]) -> int:
-    # A slice, not an end position: \X looks back over a run of flags to its beginning, which is
-    # quadratic in a long text. One character more shows whether the last cluster really ends at `end`.
-    window = text[start : end + 1]
-    ends = {start + match.end() for match in _CLUSTER.finditer(window)} - {end + 1}
-    whole = ends.difference(*(fence.spoilt() for fence in fences)) or ends
-    if not whole:
+        middle = start + (end - start) // 2
+        for pattern in _CUTS:
+            cuts = [start + match.end() for match in pattern.finditer(window, middle - start)]
+            if best := next((cut for cut in reversed(cuts) if cut in sound and fits(cut)), 0):
+                return best
+        for left in (sound, tidy, ends, range(start + 1, end + 1)):
+            if best := next((cut for cut in sorted(left, reverse=True) if fits(cut)), 0):
+                return best
         return end
-    middle = start + (end - start) // 2
-    for pattern in _CUTS:
-        cuts = (start + match.end() for match in pattern.finditer(window, middle - start))
-        if best := max((cut for cut in cuts if cut in whole), default=0):
-            return best
-    return max(whole)
+
+    def _whole(self, start: int, end: int) -> Iterator[range]:
+        """Yield the cuts through what must stay whole. The beginning of such a thing may be all that fits."""
+        if self.whole is not None:
+            for match in self.whole.finditer(self.text[start : end + _AHEAD]):
+                yield range(start + match.start() + 1, start + match.end())
+
+
+def _opened(chunk: str, held: Sequence[Span], *, at_line: bool) -> str:
+    """Return a chunk with the marks of the spans it continues before it."""
+    head = "".join(span.opener for span in held if not span.closer)
+    if block := next((span for span in held if span.block), None):
+        outside = "".join(span.opener for span in held if span.closer and not span.block)
+        lead, trail = (block.indent, "") if at_line else ("", block.indent)
+        return head + outside + lead + block.opener + trail + chunk
+    inline = "".join(span.opener for span in held if span.closer)
+    if not inline:
+        return head + chunk
+    words = chunk.lstrip()
+    return head + chunk[: len(chunk) - len(words)] + inline + words
+
+
+def _closed(chunk: str, held: Sequence[Span]) -> str:
+    """Return a chunk with the marks of the spans that go on after it: inline ones right behind its last word."""
+    if block := next((span for span in held if span.block), None):
+        chunk += "" if chunk.endswith("\n") else "\n"
+        return chunk + block.indent + block.closer + "".join(s.closer for s in reversed(held) if not s.block)
+    words = chunk.rstrip()
+    return words + "".join(span.closer for span in reversed(held)) + chunk[len(words) :]

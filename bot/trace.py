@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from bot.media import Content, as_words
 from bot.window import Window
 from memory.model import EVERYWHERE, Chat, Decision, Entry, Recollection
 
-Request = list[dict[str, str]]
+Request = list[dict[str, Content]]
+"""Messages of a chat request: role and content each."""
 
 
 def may_be_named(entry: Entry, room: Chat) -> bool:
@@ -90,4 +92,4 @@ class TurnTrace:
             unit["text"] = texts[unit["id"]]
         for kept, decision in zip(stored["learned"], self.learned, strict=True):
             kept["text"] = decision.entry.text if decision.entry else None
-        return stored | {"request": self.request}
+        return stored | {"request": [message | {"content": as_words(message["content"])} for message in self.request]}

@@ -161,6 +161,33 @@ class JobSettings(Section):
     every_seconds: float = Field(30.0, gt=0, description="Pause between two looks for due work.")
 
 
+class ConversationSettings(Section):
+    """``[conversation]``: how messages become turns."""
+
+    quiet_seconds: float = Field(
+        1.0, ge=0, le=30, description="Quiet after which quick messages of one person are answered as one; 0 = none."
+    )
+    turns_a_minute: int = Field(
+        20, ge=0, description="Turns of one person in one chat; more is taken for two bots in a loop; 0 = no limit."
+    )
+    redo_seconds: float = Field(
+        120.0, ge=0, description="Age up to which an edit of the last message is answered anew; 0 = never."
+    )
+    recover_hours: float = Field(
+        24.0, ge=0, description="Age up to which a message that a stop left unanswered is answered at the next start."
+    )
+
+
+class MediaSettings(Section):
+    """``[media]``: what may come beside the words."""
+
+    images: bool = Field(default=False, description="Whether OPENAI_MODEL sees pictures; they are then shown to it.")
+    image_bytes: int = Field(5_000_000, ge=1_000, description="Largest picture passed on, bytes.")
+    image_tokens: int = Field(1_000, ge=0, description="What one picture is counted as, tokens.")
+    text_bytes: int = Field(200_000, ge=0, description="Largest text file that is read, bytes; 0 = none.")
+    text_tokens: int = Field(4_000, ge=0, description="Most of a text file that goes along with the question, tokens.")
+
+
 class TelegramSettings(Section):
     """``[telegram]``: how to reach it."""
 
@@ -168,6 +195,16 @@ class TelegramSettings(Section):
     proxy: OptionalUrl = Field(
         None, repr=False, description="Proxy for this platform alone.", examples=["http://127.0.0.1:3128"]
     )
+    drafts: bool = Field(
+        default=False, description="Show growing answers in private chats as drafts instead of edits of a message."
+    )
+    webhook_url: OptionalUrl = Field(
+        None,
+        description="Public https address of a webhook; unset = long polling. Needs TELEGRAM_WEBHOOK_SECRET.",
+        examples=["https://bot.example.org/telegram"],
+    )
+    webhook_host: str = Field("127.0.0.1", description="Address the webhook listens on, behind your TLS proxy.")
+    webhook_port: int = Field(8443, ge=1, le=65_535, description="Port the webhook listens on.")
 
 
 class DiscordSettings(Section):
@@ -191,6 +228,7 @@ class Credentials(BaseSettings):
     )
 
     telegram_bot_token: Secret = Field(None, description="From @BotFather.")
+    telegram_webhook_secret: Secret = Field(None, description="1-256 of A-Z a-z 0-9 _ -; for webhook_url only.")
     discord_bot_token: Secret = Field(None, description="From the Discord developer portal, page Bot.")
     openai_api_key: Secret = Field(None, description="Key of the endpoint; local servers need none.")
     openai_base_url: OptionalUrl = Field(None, description="Any OpenAI-compatible endpoint.")
@@ -219,6 +257,8 @@ class Settings(Credentials):
     forget: ForgetSettings = ForgetSettings()
     distil: DistilSettings = DistilSettings()
     jobs: JobSettings = JobSettings()
+    conversation: ConversationSettings = ConversationSettings()
+    media: MediaSettings = MediaSettings()
     telegram: TelegramSettings = TelegramSettings()
     discord: DiscordSettings = DiscordSettings()
 

@@ -4,13 +4,15 @@ This is the public face; outside this package only it, :mod:`memory.model` and :
 imported.
 """
 
+from memory.answering import Heard, Waiting
 from memory.block import block
 from memory.db import DATABASE_NAME, DatabaseError, inspect
-from memory.face import Heard, Memory, Owed
+from memory.face import Memory, Owed
 from memory.forget import PickError, Plan
 from memory.journal import Line
 from memory.lexicon import is_question
 from memory.recall import RecallOptions
+from memory.revising import Revision
 from memory.rules import (
     asks_about_everything,
     detect_language,
@@ -30,6 +32,8 @@ __all__ = [
     "PickError",
     "Plan",
     "RecallOptions",
+    "Revision",
+    "Waiting",
     "asks_about_everything",
     "attribute_label",
     "block",

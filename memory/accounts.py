@@ -6,14 +6,15 @@ The one store whose questions cannot start from an owner, since owners come from
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from datetime import datetime
 
 from memory.clock import stamp
 from memory.db import Database
-from memory.model import SEQ_BITS, Account, Chat
+from memory.model import SEQ_BITS, Account, Chat, Message
 
-_ACCOUNT = "no, platform, user_id, name, language, zone"
-_CHAT = "no, platform, key, private, parent"
+_ACCOUNT = "no, platform, user_id, name, language, zone, language_fixed"
+_CHAT = "c.no, c.platform, c.key, c.private, c.parent"
 
 
 class Accounts:
@@ -68,8 +69,29 @@ class Accounts:
         return [int(row["no"]) for row in await self._db.fetch("SELECT no FROM accounts ORDER BY no")]
 
     async def speak(self, owner: Account, language: str) -> None:
-        """Remember the language an owner uses ("zh" or "en")."""
-        await self._db.execute("UPDATE accounts SET language = ? WHERE no = ?", (language, owner.no))
+        """Remember the language an owner writes in ("zh" or "en"), unless they fixed one."""
+        await self._db.execute(
+            "UPDATE accounts SET language = ? WHERE no = ? AND language_fixed = 0", (language, owner.no)
+        )
+
+    async def fix_language(self, owner: Account, language: str | None) -> None:
+        """Keep to a language whatever the owner writes in; None follows what they write again."""
+        await self._db.execute(
+            "UPDATE accounts SET language = coalesce(:language, language), language_fixed = :language IS NOT NULL"
+            " WHERE no = :no",
+            {"language": language, "no": owner.no},
+        )
+
+    async def author_of(self, platform: str, key: str, thread: str | None, platform_id: str) -> Account | None:
+        """The account whose message is journaled under a platform's id; None when there is none."""
+        rows = await self._db.fetch(
+            f"SELECT {_ACCOUNT} FROM accounts WHERE no = (SELECT j.id >> {SEQ_BITS} FROM chats c JOIN journal j"
+            " ON j.chat = coalesce(c.moved_to, c.no) AND j.role = 'user' AND j.platform_id ="
+            " CASE WHEN c.moved_to IS NULL THEN :id ELSE c.key || '/' || :id END"
+            " WHERE c.platform = :platform AND c.key = :key AND c.thread = :thread)",
+            {"platform": platform, "key": key, "thread": thread or "", "id": platform_id},
+        )
+        return _account(rows[0]) if rows else None
 
     async def next_ids(self, owner: Account, count: int = 1) -> range:
         """Take ``count`` row ids that were never used and never will be again. Needs an open transaction."""
@@ -111,7 +133,9 @@ class Chats:
 
     async def numbered(self, owner: Account, no: int) -> Chat:
         """The chat with an internal number, if the owner has spoken in it. Raises KeyError."""
-        rows = await self._db.fetch(f"SELECT {_CHAT} FROM chats WHERE no = ? AND platform = ?", (no, owner.platform))
+        rows = await self._db.fetch(
+            f"SELECT {_CHAT} FROM chats c WHERE c.no = ? AND c.platform = ?", (no, owner.platform)
+        )
         if not rows:
             raise KeyError(no)
         return _chat(rows[0])
@@ -123,16 +147,48 @@ class Chats:
             raise KeyError(no)
         return str(rows[0]["key"]), rows[0]["thread"] or None
 
+    async def resolved(self, owner: Account, chat: Chat) -> Chat:
+        """A chat as it is now, for whoever has held on to it while it may have moved."""
+        rows = await self._db.fetch(
+            f"SELECT {_CHAT} FROM chats k JOIN chats c ON c.no = coalesce(k.moved_to, k.no)"
+            " WHERE k.no = ? AND k.platform = ?",
+            (chat.no, owner.platform),
+        )
+        if not rows:
+            raise KeyError(chat.no)
+        found = _chat(rows[0])
+        return found if found.key == chat.key else replace(found, key=chat.key, past=True)
+
+    async def is_past(self, owner: Account, said: Message) -> bool:
+        """Whether a line was heard under a key that its chat no longer has."""
+        rows = await self._db.fetch(
+            "SELECT 1 FROM chats WHERE moved_to = ? AND platform = ? AND instr(?, key || '/') = 1",
+            (said.chat, owner.platform, said.platform_id or ""),
+        )
+        return bool(rows)
+
     async def _find(self, platform: str, key: str, thread: str) -> Chat | None:
         rows = await self._db.fetch(
-            f"SELECT {_CHAT} FROM chats WHERE platform = ? AND key = ? AND thread = ?",
+            f"SELECT {_CHAT}, k.moved_to FROM chats k JOIN chats c ON c.no = coalesce(k.moved_to, k.no)"
+            " WHERE k.platform = ? AND k.key = ? AND k.thread = ?",
             (platform, key, thread),
         )
-        return _chat(rows[0]) if rows else None
+        if not rows:
+            return None
+        found = _chat(rows[0])
+        return found if rows[0]["moved_to"] is None else replace(found, key=key, past=True)
 
 
 def _account(row: sqlite3.Row) -> Account:
-    return Account(row["no"], row["platform"], row["user_id"], row["name"], row["language"], row["zone"])
+    return Account(
+        row["no"],
+        row["platform"],
+        row["user_id"],
+        row["name"],
+        row["language"],
+        row["zone"],
+        bool(row["language_fixed"]),
+    )
 
 
 def _chat(row: sqlite3.Row) -> Chat:

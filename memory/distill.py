@@ -133,8 +133,11 @@ class Distiller:
                 now = self._clock()
                 await self._sessions.fail(owner, batch.session, reason="forgotten", retry_at=now, counts=False)
                 return DistilReport("retry", "forgotten", messages=len(batch.messages))
-            decisions = await self._gate.admit(owner, candidates, audience=batch.chat.audience, now=self._clock())
-            await self._sessions.finish(owner, batch.session, upto=briefing.upto)
+            # Asked again: a group may have been joined with another while the model was awaited.
+            audience = (await self._sessions.chat(owner, batch.session)).audience
+            decisions = await self._gate.admit(owner, candidates, audience=audience, now=self._clock())
+            covered = [message.id for message in briefing.evidence.lines.values()]
+            await self._sessions.finish(owner, batch.session, upto=briefing.upto, covered=covered)
         drops.update(decision.reason for decision in decisions if decision.action == "dropped")
         log.info("session %d: %d items proposed, dropped %s", batch.session, len(items), dict(drops))
         return DistilReport(

@@ -124,8 +124,11 @@ class Embeddings:
             return 0
         if self._db.inside:
             raise RuntimeError("no transaction may be open while the embedder is awaited")
-        stored, begun = 0, self._erasures
-        queue = list(texts) if texts is not None else await self.waiting(owner)
+        stored = 0
+        # In turn with the writers: an erasure under way is counted before what it erases is out of sight.
+        async with self._db.transaction():
+            begun = self._erasures
+            queue = list(texts) if texts is not None else await self.waiting(owner)
         while queue:
             batch, queue = queue[:BATCH], queue[BATCH:]
             vectors = await self._embedder.embed(batch)

@@ -104,19 +104,48 @@ class EntryStore(ABC, Generic[E]):
             )
             return True
 
-    async def retire(self, owner: Account, id_: int, *, at: datetime, successor: int | None, reason: str) -> bool:
-        """Close a memory, with a pointer to what took its place; whether it was open."""
+    async def retire(
+        self,
+        owner: Account,
+        id_: int,
+        *,
+        at: datetime,
+        successor: int | None,
+        reason: str,
+        ended_by: int | None = None,
+    ) -> bool:
+        """Close a memory, with a pointer to what took its place; whether it was open.
+
+        ``ended_by`` is the journal line that ended it where nothing took its place.
+        """
         changed = await self._db.execute(
-            f"UPDATE {self.table} SET retired_at = ?, successor = ?, reason = ?"
+            f"UPDATE {self.table} SET retired_at = ?, successor = ?, reason = ?, ended_by = ?"
             " WHERE id = ? AND id BETWEEN ? AND ? AND retired_at IS NULL",
-            (stamp(at), successor, reason, id_, owner.first_id, owner.last_id),
+            (stamp(at), successor, reason, ended_by, id_, owner.first_id, owner.last_id),
         )
         return changed > 0
+
+    async def succeed(self, owner: Account, id_: int, successor: int) -> None:
+        """Point a closed memory at what holds its place now."""
+        await self._db.execute(
+            f"UPDATE {self.table} SET successor = ? WHERE id = ? AND id BETWEEN ? AND ? AND retired_at IS NOT NULL",
+            (successor, id_, owner.first_id, owner.last_id),
+        )
+
+    async def closed_by(self, owner: Account, entries: Iterable[int], messages: Iterable[int]) -> list[E]:
+        """The visible memories that were closed in favour of ``entries``, or ended by the lines ``messages``."""
+        return await self._select(
+            owner,
+            "retired_at IS NOT NULL AND (successor IN (SELECT value FROM json_each(:entries))"
+            " OR ended_by IN (SELECT value FROM json_each(:messages)))",
+            entries=json.dumps(list(entries)),
+            messages=json.dumps(list(messages)),
+        )
 
     async def reopen(self, owner: Account, id_: int) -> bool:
         """Undo a retirement; whether it was closed."""
         changed = await self._db.execute(
-            f"UPDATE {self.table} SET retired_at = NULL, successor = NULL, reason = NULL"
+            f"UPDATE {self.table} SET retired_at = NULL, successor = NULL, reason = NULL, ended_by = NULL"
             " WHERE id = ? AND id BETWEEN ? AND ? AND retired_at IS NOT NULL",
             (id_, owner.first_id, owner.last_id),
         )
@@ -137,6 +166,31 @@ class EntryStore(ABC, Generic[E]):
             "id IN (SELECT entry FROM citations WHERE message IN (SELECT value FROM json_each(:messages)))",
             messages=json.dumps(list(messages)),
         )
+
+    async def resting_on(self, owner: Account, messages: Iterable[int]) -> list[E]:
+        """The memories that cite any of these journal lines, hidden ones included."""
+        return await self._read(
+            owner,
+            "id IN (SELECT entry FROM citations WHERE message IN (SELECT value FROM json_each(:messages)))",
+            {"messages": json.dumps(list(messages))},
+        )
+
+    async def uncite(self, owner: Account, id_: int, messages: Iterable[int]) -> None:
+        """Let a memory rest on its other citations alone; it was said, and confirmed, when they were."""
+        async with self._db.transaction():
+            if not owner.owns(id_):
+                return
+            await self._db.execute(
+                "DELETE FROM citations WHERE entry = ? AND message IN (SELECT value FROM json_each(?))",
+                (id_, json.dumps(list(messages))),
+            )
+            await self._db.execute(
+                f"UPDATE {self.table} SET said_at = cited.last, confirmed_at ="
+                " CASE WHEN cited.count > 1 THEN min(confirmed_at, cited.last) END FROM"
+                " (SELECT max(at) AS last, count(*) AS count FROM citations WHERE entry = :id) AS cited"
+                " WHERE id = :id AND cited.count > 0",
+                {"id": id_},
+            )
 
     async def requote(self, owner: Account, id_: int, message: int, quote: str) -> None:
         """Replace the words a memory keeps of a message, when more than its own were quoted."""

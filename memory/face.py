@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -12,6 +12,7 @@ from typing import Any, Self
 from config.settings import Settings
 from memory import rules
 from memory.accounts import Accounts, Chats
+from memory.answering import Answering, Heard, Waiting
 from memory.db import Database
 from memory.distill import Distiller
 from memory.embedding import Embeddings
@@ -22,26 +23,20 @@ from memory.index import Indexes
 from memory.jobs import Job, Runs, run_due
 from memory.journal import Journal, Line
 from memory.model import Account, Candidate, Chat, Decision, Entry, Message, Recollection
+from memory.moving import Moves
 from memory.ports import Clock, Completer, Embedder, TokenCounter
 from memory.profile import Profile
 from memory.promises import Deletion, Notice, Promises
 from memory.recall import Recall, RecallOptions, visible
 from memory.reconcile import Gate
+from memory.revising import Revising, Revision
 from memory.sessions import Sessions
 from memory.stores import Stores
 from memory.timeline import Timeline
 from memory.traces import Trace, Traces
+from memory.waiting import Waits
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """A journaled message, and the reply it already has if it was delivered before."""
-
-    message: Message
-    new: bool
-    reply: Message | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +82,15 @@ class Memory:
             embeddings=Embeddings(db, self._accounts, embedder, clock),
             traces=Traces(db, self._accounts),
             promises=Promises(db, self._accounts),
+            waits=Waits(db),
         )
         self._indexes = Indexes(self._stores)
         self._gate = Gate(db, self._stores)
+        self._moves = Moves(db)
+        self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores)
+        self._revising = Revising(
+            db, self._chats, self._sessions, self._stores, gate=self._gate, answering=self._answering
+        )
         self._forgetting = Forgetting(db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes))
         self._recall = Recall(self._stores, self._indexes, settings.recall, count)
         self._housekeeping = Housekeeping(
@@ -144,8 +145,12 @@ class Memory:
         return await self._accounts.find(platform, user_id)
 
     async def speaks(self, owner: Account, language: str) -> None:
-        """Remember the language ("zh" or "en") the owner writes in."""
+        """Remember the language ("zh" or "en") the owner writes in; one they fixed stays."""
         await self._accounts.speak(owner, language)
+
+    async def fix_language(self, owner: Account, language: str | None) -> None:
+        """Speak the language the owner chose ("zh" or "en"), whatever they write; None follows what they write."""
+        await self._accounts.fix_language(owner, language)
 
     async def chat(self, owner: Account, key: str, *, private: bool = True, thread: str | None = None) -> Chat:
         """The chat ``key`` on the owner's platform, made when first seen."""
@@ -155,26 +160,45 @@ class Memory:
         """The platform's key of a chat, for a reader who knows no numbers. Raises KeyError."""
         return (await self._chats.address(owner, no))[0]
 
+    async def author_of(self, platform: str, key: str, thread: str | None, platform_id: str) -> Account | None:
+        """Whose journaled line a message of the platform is; None for one that was never heard."""
+        return await self._accounts.author_of(platform, key, thread, platform_id)
+
+    async def moved(self, platform: str, old_key: str, new_key: str) -> bool:
+        """A group goes on under a new key, with its threads, numbers and audiences; whether there was one to move.
+
+        What came in under the new key already joins it. Done twice, it changes nothing.
+        """
+        moved = await self._moves.move(platform, old_key, new_key)
+        if moved:
+            self._indexes.clear()
+        return moved
+
+    async def newest_heard(self, platform: str) -> dict[tuple[str, str | None, bool], str]:
+        """The highest number of a person's message in each chat of a platform, by (key, thread, private).
+
+        Messages whose ids are no numbers do not count.
+        """
+        return await self._stores.journal.newest_heard(platform)
+
     # ---- the way of a message ------------------------------------------------------------------------
 
-    async def note(self, owner: Account, chat: Chat, line: Line) -> Heard:
-        """Journal a line, durable when this returns. The same platform message is one line, however often it comes."""
-        async with self._db.transaction():
-            if line.platform_id is not None:
-                known = await self._stores.journal.delivered(owner, chat, line.platform_id, line.role)
-                if known is not None:
-                    return Heard(known, new=False, reply=await self._stores.journal.answer_to(owner, known.id))
-            session = await self._sessions.touch(owner, chat, line.at)
-            (message,) = await self._stores.journal.add(owner, chat, session, [line])
-        self._stores.embeddings.disturbed(owner)
-        return Heard(message, new=True)
+    async def note(self, owner: Account, chat: Chat, line: Line, *, waits: bool = False) -> Heard:
+        """Journal a line, durable when this returns. The same platform message is one line, however often it comes.
+
+        One that ``waits`` for an answer does so from the same moment on, until :meth:`answered` or :meth:`settled`.
+        """
+        heard = await self._answering.note(owner, chat, line, waits=waits)
+        if heard.new:
+            self._stores.embeddings.disturbed(owner)
+        return heard
 
     async def learn(self, owner: Account, chat: Chat, message: Message) -> list[Decision]:
         """Let the rules read the owner's own words and pass what is certain through the write gate."""
         if message.role != "user" or message.kind != "said":
             return []
         found = rules.candidates(message.text, message_id=message.id, at=message.at, language_hint=owner.language)
-        return await self._admit(owner, chat, found)
+        return await self._admit(owner, chat, message, found)
 
     async def remember(self, owner: Account, chat: Chat, message: Message, text: str) -> Decision:
         """Keep what the owner asked for in so many words; the decision is the receipt, or says why not."""
@@ -182,7 +206,7 @@ class Memory:
             asked = rules.remember(text, message_id=message.id, at=message.at, language_hint=owner.language)
         except rules.Refused as refusal:
             return Decision("dropped", refusal.reason)
-        (decision,) = await self._admit(owner, chat, [asked])
+        (decision,) = await self._admit(owner, chat, message, [asked])
         return decision
 
     async def recall(
@@ -196,25 +220,87 @@ class Memory:
         chosen = options or RecallOptions(max_tokens=self._settings.recall.max_tokens)
         return await self._recall.recall(owner, question, now=now, room=room, options=chosen)
 
-    async def window(self, owner: Account, chat: Chat, *, now: datetime, limit: int = 200) -> list[Message]:
-        """The newest visible lines of the chat's open session, at most ``limit``, in order of time."""
-        session = await self._sessions.current(owner, chat, now=now)
-        return [] if session is None else await self._stores.journal.of_session(owner, session, limit=limit)
+    async def window(
+        self, owner: Account, chat: Chat, *, now: datetime, limit: int = 200, but: Collection[int] = ()
+    ) -> list[Message]:
+        """The newest visible lines of the chat's open session, at most ``limit``, as a talk reads.
 
-    async def answered(self, owner: Account, chat: Chat, line: Line, trace: Mapping[str, Any] | None) -> Message:
+        A reply stands behind what it answers. Lines that still wait for an answer and those in ``but`` are left out.
+        """
+        return await self._answering.window(owner, chat, now=now, limit=limit, but=but)
+
+    async def shown(self, owner: Account, message: int, platform_id: str | None) -> None:
+        """Note that a first message of the answer to a line may go out (None), or the id of one that did.
+
+        Nothing happens for a line that does not wait.
+        """
+        await self._stores.waits.shown(owner, message, platform_id)
+
+    async def answered(
+        self,
+        owner: Account,
+        chat: Chat,
+        line: Line,
+        trace: Mapping[str, Any] | None,
+        *,
+        delivered: bool = True,
+        also: Sequence[int] = (),
+    ) -> Message:
         """Journal a reply (``line.answers`` names what it answers) together with its trace, if it has one.
 
-        One that was under way while something was forgotten may rest on that: only that it was given is kept.
+        ``also`` are further lines of the same turn; neither they nor what is answered wait any more. A reply that
+        is not ``delivered`` yet is kept to be sent after a kill, until :meth:`settled`. One that was under way
+        while something was forgotten may rest on that: only that it was given is kept.
         """
-        async with self._db.transaction():
-            if line.answers is not None and await self._stores.promises.deleted_since(owner, line.answers):
-                line = replace(line, text="", kind="command", tokens=0)
-            session = await self._sessions.touch(owner, chat, line.at)
-            (reply,) = await self._stores.journal.add(owner, chat, session, [line])
-            if trace is not None:
-                await self._stores.traces.add(owner, chat, reply.id, trace, at=line.at)
+        reply = await self._answering.answered(owner, chat, line, trace, delivered=delivered, also=also)
         self._stores.embeddings.disturbed(owner)
         return reply
+
+    async def settled(self, owner: Account, message: int, *more: int) -> None:
+        """Lines wait no more: their answer was delivered, cancelled or given up."""
+        await self._stores.waits.remove(owner, (message, *more))
+
+    async def waits(self, owner: Account, message: int) -> bool:
+        """Whether a line waits for an answer, be it only for the delivery of one."""
+        return await self._stores.waits.waits(owner, message)
+
+    async def waiting(self, platform: str, *, since: datetime) -> list[Waiting]:
+        """Everything of a platform that waits for an answer, in order of arrival; for a start.
+
+        What was said before ``since`` (aware UTC) is given up, and counted in the log.
+        """
+        return await self._answering.waiting(platform, since=since)
+
+    async def unreply(self, owner: Account, message: int, *, waits: bool = False) -> int:
+        """Erase the replies to a line (or to its turn) and their traces, for an answer that is given anew.
+
+        With ``waits`` the line waits for that from now on. Returns how many replies went.
+        """
+        erased = await self._answering.unreply(owner, message, waits=waits)
+        self._indexes.forget(owner)
+        return erased
+
+    async def revise(
+        self, owner: Account, chat: Chat, platform_id: str, line: Line, *, now: datetime
+    ) -> Revision | None:
+        """A message was edited: the journal reads as ``line`` says, and what only the old words said is forgotten.
+
+        Its time stays. None when it was never heard, was forgotten, or says the same as before.
+        """
+        revision = await self._revising.revise(owner, chat, platform_id, line, now=now)
+        self._indexes.forget(owner)
+        self._stores.embeddings.disturbed(owner)
+        return revision
+
+    async def withdraw(self, owner: Account, chat: Chat, platform_ids: Sequence[str], *, now: datetime) -> int:
+        """Messages were deleted on the platform: they, the replies to them and what only they said are erased.
+
+        Returns how many lines went.
+        """
+        withdrawn = await self._revising.withdraw(owner, chat, platform_ids, now=now)
+        self._indexes.forget(owner)
+        self._stores.embeddings.disturbed(owner)
+        return withdrawn
 
     async def new_session(self, owner: Account, chat: Chat, *, now: datetime) -> bool:
         """End the chat's session: the window starts empty, what was said is distilled; whether there was one."""
@@ -312,10 +398,14 @@ class Memory:
         """Give the owner's texts the vectors they lack; returns how many. Raises EmbedderUnavailable."""
         return await self._stores.embeddings.fill(owner)
 
-    async def _admit(self, owner: Account, chat: Chat, found: Sequence[Candidate]) -> list[Decision]:
+    async def _admit(self, owner: Account, chat: Chat, message: Message, found: Sequence[Candidate]) -> list[Decision]:
         if not found:
             return []
-        decisions = await self._gate.admit(owner, found, audience=chat.audience, now=self._clock())
+        async with self._db.transaction():
+            if not await self._stores.journal.stands(owner, message):
+                return [Decision("dropped", "withdrawn") for _ in found]
+            room = await self._chats.resolved(owner, chat)
+            decisions = await self._gate.admit(owner, found, audience=room.audience, now=self._clock())
         if any(decision.closed for decision in decisions):
             self._indexes.forget(owner)
         return decisions

@@ -169,6 +169,7 @@ class Forgetting:
             "messages": await journal.hide(owner, [m.id for m in gone if m.role == "user"], deletion),
             "replies": await journal.hide(owner, [m.id for m in gone if m.role == "bot"], deletion),
         }
+        await self._stores.waits.remove(owner, [m.id for m in gone])
         return await self._stores.promises.counted(owner, deletion, counts)
 
     async def _reach(self, owner: Account, entries: Sequence[Entry], lines: Sequence[int]) -> list[Message]:
@@ -177,7 +178,9 @@ class Forgetting:
         gone = {*lines, *(c.message for e in entries for c in e.provenance.citations)}
         gone |= {m.id for m in await _holding(giveaways(entries), said)}
         gone |= set(await self._stores.traces.using(owner, [*(e.id for e in entries), *gone]))
-        return [m for m in said if m.id in gone or m.answers in gone]
+        # The one reply to several quick messages goes with any of them.
+        asked = gone | {m.turn for m in said if m.id in gone and m.turn is not None}
+        return [m for m in said if m.id in gone or m.answers in asked]
 
     async def _made_of(self, owner: Account, lines: Sequence[Message], *, after: int) -> list[Entry]:
         """The memories that were made of these lines while a plan waited for its yes, and so are not in it."""

@@ -144,10 +144,12 @@ class Housekeeping:
         return {"merged": merged}
 
     async def trim(self, now: datetime) -> Mapping[str, int]:
-        """Drop journal lines and traces that are older than the settings keep them."""
-        lines = traces = 0
+        """Drop journal lines and traces that are older than the settings keep them, and give up old answers."""
+        lines = traces = given_up = 0
+        answer_within = timedelta(hours=self._settings.conversation.recover_hours) + DAILY
         journal_days, trace_days = self._settings.journal.keep_days, self._settings.trace.keep_days
         for owner in await self._accounts.all():
+            given_up += await self._stores.waits.trim(owner, before=now - answer_within)
             if journal_days:
                 trimmed = await self._stores.journal.trim(owner, before=now - timedelta(days=journal_days))
                 await self._stores.embeddings.sweep(owner)
@@ -156,4 +158,4 @@ class Housekeeping:
                 lines += trimmed
             if trace_days:
                 traces += await self._stores.traces.trim(owner, before=now - timedelta(days=trace_days))
-        return {"lines": lines, "traces": traces}
+        return {"lines": lines, "traces": traces, "given_up": given_up}

@@ -250,6 +250,10 @@ class Indexes:
         """Let go of an owner's index at once; one that is being built serves its builder and nobody after."""
         self._held.pop(owner.no, None)
 
+    def clear(self) -> None:
+        """Let go of every index."""
+        self._held.clear()
+
     @property
     def nbytes(self) -> int:
         """Memory held by all indexes, bytes."""

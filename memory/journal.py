@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,7 +18,7 @@ from memory.embedding import spoken, text_hash
 from memory.model import Account, Chat, Message, MessageKind, Role, Unit
 from memory.offloop import off_loop
 
-LINE = "j.id, j.chat, j.session, j.role, j.speaker, j.at, j.text, j.kind, j.platform_id, j.answers, j.tokens"
+LINE = "j.id, j.chat, j.session, j.role, j.speaker, j.at, j.text, j.kind, j.platform_id, j.answers, j.tokens, j.turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Journal:
                 new.at,
                 new.text,
                 new.kind,
-                new.platform_id,
+                None if new.platform_id is None else chat.message_id(new.platform_id),
                 new.answers,
                 new.tokens,
             )
@@ -89,33 +89,118 @@ class Journal:
         rows = await self._db.fetch(
             f"SELECT {LINE}, j.hidden_by FROM journal j WHERE j.chat = ? AND j.platform_id = ? AND j.role = ?"
             " AND j.id BETWEEN ? AND ?",
-            (chat.no, platform_id, role, owner.first_id, owner.last_id),
+            (chat.no, chat.message_id(platform_id), role, owner.first_id, owner.last_id),
         )
         if not rows:
             return None
         found = line(rows[0])
         return found if rows[0]["hidden_by"] is None else replace(found, text="", kind="command")
 
-    async def answer_to(self, owner: Account, message_id: int) -> Message | None:
-        """The bot's reply to a line, or None while it is unanswered."""
+    async def original(self, owner: Account, chat: Chat, platform_id: str) -> Message | None:
+        """The line of a person's platform message, with its words even while it is hidden.
+
+        None for what was never heard, and for what was erased.
+        """
         rows = await self._db.fetch(
-            f"SELECT {LINE} FROM journal j WHERE j.answers = ? AND j.id BETWEEN ? AND ? LIMIT 1",
-            (message_id, owner.first_id, owner.last_id),
+            f"SELECT {LINE} FROM journal j WHERE j.chat = ? AND j.platform_id = ? AND j.role = 'user'"
+            " AND j.id BETWEEN ? AND ? AND j.text_hash != x''",
+            (chat.no, chat.message_id(platform_id), owner.first_id, owner.last_id),
         )
         return line(rows[0]) if rows else None
 
-    async def of_session(self, owner: Account, session: int, *, limit: int) -> list[Message]:
-        """The newest visible lines of a session the owner takes part in, in order of time.
+    async def rewrite(self, owner: Account, said: Message, new: Line) -> Message:
+        """Give a line the words, the kind and the cost of ``new``; all else stays. Own words are distilled again."""
+        again = said.role == "user" and new.kind == "said"
+        rows = await self._db.returning(
+            "UPDATE journal SET text = :text, kind = :kind, tokens = :tokens, text_hash = :hash, revised = :again"
+            f" WHERE id = :id AND id BETWEEN :lo AND :hi RETURNING {LINE.replace('j.', '')}",
+            {
+                "text": new.text,
+                "kind": new.kind,
+                "tokens": new.tokens,
+                "hash": text_hash(spoken(said.speaker, new.text)),
+                "again": int(again),
+                "id": said.id,
+                "lo": owner.first_id,
+                "hi": owner.last_id,
+            },
+        )
+        return line(rows[0])
 
-        Another member's lines are among them: they were said in the same place. Commands are not.
-        """
+    async def stands(self, owner: Account, said: Message) -> bool:
+        """Whether a line still says what it said when it was read: neither edited nor forgotten since."""
         rows = await self._db.fetch(
-            f"SELECT * FROM (SELECT {LINE} FROM journal j WHERE j.session = :session AND j.kind != 'command'"
-            " AND j.hidden_by IS NULL AND EXISTS (SELECT 1 FROM session_members m WHERE m.session = :session"
-            " AND m.account = :owner) ORDER BY j.at DESC, j.id DESC LIMIT :limit) ORDER BY at, id",
-            {"session": session, "owner": owner.no, "limit": limit},
+            "SELECT 1 FROM journal WHERE id = ? AND id BETWEEN ? AND ? AND text = ? AND text_hash != x''"
+            " AND hidden_by IS NULL",
+            (said.id, owner.first_id, owner.last_id, said.text),
+        )
+        return bool(rows)
+
+    async def overtaken(self, owner: Account, said: Message) -> bool:
+        """Whether any person wrote in the chat after a line's turn, or began a new session."""
+        turn = said.id if said.turn is None else said.turn
+        rows = await self._db.fetch(
+            "SELECT 1 FROM sessions s WHERE s.chat = :chat AND (s.no > :session OR s.ended_at IS NOT NULL"
+            " AND s.no = :session) UNION ALL SELECT 1 FROM journal j WHERE j.session = :session AND j.role = 'user'"
+            " AND (j.at, j.id) > (:at, :id) AND coalesce(j.turn, j.id) != :turn AND j.text_hash != x'' LIMIT 1",
+            {
+                "chat": said.chat,
+                "session": said.session,
+                "at": stamp(said.at),
+                "id": said.id,
+                "turn": turn,
+            },
+        )
+        return owner.owns(said.id) and bool(rows)
+
+    async def newest_heard(self, platform: str) -> dict[tuple[str, str | None, bool], str]:
+        """The highest number of a person's message in each chat of a platform, by (key, thread, private)."""
+        rows = await self._db.fetch(
+            "SELECT c.key, c.thread, c.private, max(CAST(j.platform_id AS INTEGER)) AS newest FROM chats c"
+            " JOIN journal j ON j.chat = c.no WHERE c.platform = ? AND j.role = 'user'"
+            " AND j.platform_id != '' AND j.platform_id NOT GLOB '*[^0-9]*' GROUP BY c.no",
+            (platform,),
+        )
+        return {(row["key"], row["thread"] or None, bool(row["private"])): str(row["newest"]) for row in rows}
+
+    async def answer_to(self, owner: Account, message_id: int) -> Message | None:
+        """The bot's newest reply to a line or to the turn it is part of, or None while it is unanswered."""
+        found = await self.answers_to(owner, [message_id])
+        return found[-1] if found else None
+
+    async def answers_to(self, owner: Account, ids: Iterable[int]) -> list[Message]:
+        """The bot's replies to lines or to the turns they are part of, hidden ones included, oldest first."""
+        rows = await self._db.fetch(
+            f"SELECT {LINE} FROM journal j WHERE j.answers IN (SELECT coalesce(said.turn, said.id) FROM journal said"
+            " WHERE said.id IN (SELECT value FROM json_each(:ids)) AND said.id BETWEEN :lo AND :hi)"
+            " AND j.id BETWEEN :lo AND :hi ORDER BY j.id",
+            {"ids": json.dumps(list(ids)), "lo": owner.first_id, "hi": owner.last_id},
         )
         return [line(row) for row in rows]
+
+    async def merge(self, owner: Account, ids: Collection[int], turn: int) -> None:
+        """Note that the reply to line ``turn`` answers these lines, too, and that line none but itself."""
+        await self._db.execute(
+            "UPDATE journal SET turn = nullif(:turn, id) WHERE id IN (SELECT value FROM json_each(:ids))"
+            " AND id BETWEEN :lo AND :hi",
+            {"turn": turn, "ids": json.dumps([*ids, turn]), "lo": owner.first_id, "hi": owner.last_id},
+        )
+
+    async def of_session(self, owner: Account, session: int, *, limit: int, but: Collection[int] = ()) -> list[Message]:
+        """The newest visible lines of a session the owner takes part in, as a talk reads.
+
+        Another member's lines are among them: they were said in the same place. Commands, lines that still wait
+        for an answer and those in ``but`` are not. A reply stands behind the line it answers, whatever others
+        said before it was given.
+        """
+        rows = await self._db.fetch(
+            f"SELECT {LINE} FROM journal j WHERE j.session = :session AND j.kind != 'command'"
+            " AND j.hidden_by IS NULL AND EXISTS (SELECT 1 FROM session_members m WHERE m.session = :session"
+            " AND m.account = :owner) AND NOT EXISTS (SELECT 1 FROM waiting w WHERE w.id = j.id AND w.reply IS NULL)"
+            " AND j.id NOT IN (SELECT value FROM json_each(:but)) ORDER BY j.at DESC, j.id DESC LIMIT :limit",
+            {"session": session, "owner": owner.no, "limit": limit, "but": json.dumps(list(but))},
+        )
+        return in_turns([line(row) for row in rows])
 
     async def lines(self, owner: Account, ids: Iterable[int]) -> dict[int, Message]:
         """The owner's visible lines among ``ids``."""
@@ -184,6 +269,14 @@ class Journal:
                 chosen,
             )
 
+    async def hashes(self, owner: Account, ids: Iterable[int]) -> list[bytes]:
+        """Keys of the vectors of these lines, hidden ones included."""
+        rows = await self._db.fetch(
+            "SELECT text_hash FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?",
+            (json.dumps(list(ids)), owner.first_id, owner.last_id),
+        )
+        return [row["text_hash"] for row in rows]
+
     async def wordy(self, owner: Account, ids: Iterable[int]) -> bool:
         """Whether any of these lines still holds a word, hidden or not."""
         rows = await self._db.fetch(
@@ -215,7 +308,24 @@ def line(row: sqlite3.Row) -> Message:
         row["platform_id"],
         row["answers"],
         row["tokens"],
+        row["turn"],
     )
+
+
+def in_turns(lines: Sequence[Message]) -> list[Message]:
+    """Lines in the order of a talk: by time, each reply directly behind the last line of what it answers."""
+    asked: dict[int, tuple[datetime, int]] = {}
+    for said in lines:
+        if said.answers is None:
+            turn = said.id if said.turn is None else said.turn
+            asked[turn] = max(asked.get(turn, (said.at, said.id)), (said.at, said.id))
+
+    def place(said: Message) -> tuple[datetime, int, bool, int]:
+        replied = said.answers is not None
+        at, id_ = asked.get(said.answers or 0, (said.at, said.id))
+        return at, id_, replied, said.id
+
+    return sorted(lines, key=place)
 
 
 def _unit(owner: Account, row: sqlite3.Row) -> Unit:

@@ -35,6 +35,7 @@ class Account:
     """One user of one platform; the owner of memories.
 
     ``no`` is internal and never reused. ``language`` is "zh" or "en", ``zone`` an IANA time zone.
+    ``language_fixed`` tells that the owner chose the language and what they write does not change it.
     """
 
     no: int
@@ -43,6 +44,7 @@ class Account:
     name: str = ""
     language: str = "en"
     zone: str = "UTC"
+    language_fixed: bool = False
 
     @property
     def first_id(self) -> int:
@@ -61,13 +63,17 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A place to talk. ``no`` is internal and survives a group's migration to a new platform id."""
+    """A place to talk. ``no`` is internal and survives a group's migration to a new platform id.
+
+    ``past`` tells that ``key`` is one the chat had before it moved; its messages are numbered apart.
+    """
 
     no: int
     platform: str
     key: str
     private: bool
     parent: int | None = None
+    past: bool = False
 
     @property
     def audience(self) -> int:
@@ -76,13 +82,18 @@ class Chat:
             return PRIVATE
         return self.parent if self.parent is not None else self.no
 
+    def message_id(self, platform_id: str) -> str:
+        """A platform's id of a message here as the journal keeps it: one of a past key is told apart by the key."""
+        return f"{self.key}/{platform_id}" if self.past else platform_id
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """One journal line.
 
     ``id`` lies in the range of the account it is *for*: the author of a person's line, the person
-    answered for a bot's line. ``at`` is aware UTC. ``answers`` is the id of the line a reply answers.
+    answered for a bot's line. ``at`` is aware UTC. ``answers`` is the id of the line a reply answers;
+    ``turn`` is the id of the line whose reply answers this one, too, when several were answered as one.
     ``kind`` "command" lines carry no text; "forwarded" lines are somebody else's words.
     """
 
@@ -97,6 +108,7 @@ class Message:
     platform_id: str | None = None
     answers: int | None = None
     tokens: int = 0
+    turn: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,14 @@ class Promises:
         )
         return id_
 
+    async def withdrawn(self, owner: Account, chat: int, *, at: datetime) -> None:
+        """Note that the owner took words back on the platform: a deletion that is carried out and owes no receipt.
+
+        Needs an open transaction. An answer under way learns from it that it may rest on those words.
+        """
+        deletion = await self.delete(owner, chat, at=at, erase_at=at)
+        await self.erased(owner, deletion, at=at)
+
     async def counted(self, owner: Account, deletion: int, counts: Mapping[str, int]) -> Deletion:
         """Set what a deletion covers and read it back."""
         rows = await self._db.returning(

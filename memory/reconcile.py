@@ -102,6 +102,28 @@ class Gate:
                         merged.append(await self._merge(batch, kept, double))
         return merged
 
+    async def restore(self, owner: Account, closed: Sequence[Entry], *, now: datetime) -> list[Entry]:
+        """Reopen memories whose successor is gone, unless something newer holds their place; returns those open again.
+
+        Each is weighed like a candidate said at its time, and stays closed when that would not be live. Needs the
+        transaction that took the successor away.
+        """
+        reopened: list[Entry] = []
+        for entry in sorted(closed, key=lambda entry: (entry.provenance.said_at, entry.id)):
+            candidate, audience = _as_said(entry), entry.provenance.audience
+            cited = [citation.message for citation in candidate.citations]
+            batch = _Batch(owner, audience, now, await self._stores.journal.lines(owner, cited))
+            known = [other for other in (await self._known(batch, entry.kind)).values() if other.id != entry.id]
+            words = " ".join(citation.quote for citation in candidate.citations)
+            verdict = judge(candidate, known, Setting(audience, now, words))
+            if verdict.closed_by is not None:
+                await self._store(entry.kind).succeed(owner, entry.id, verdict.closed_by)
+            elif verdict.action == "add":
+                await self._store(entry.kind).reopen(owner, entry.id)
+                await self._close(batch, entry.kind, verdict.closes, successor=entry.id, reason=verdict.reason)
+                reopened.append(await self._reread(batch, entry.kind, entry.id))
+        return reopened
+
     async def _decide(self, batch: _Batch, candidate: Candidate) -> Decision:
         if refusal := _refusal(batch, candidate):
             return Decision("dropped", refusal)
@@ -130,7 +152,12 @@ class Gate:
             return await self._confirm(batch, candidate, verdict)
         store = self._store(candidate.kind)
         if verdict.action == "retire":
-            await self._close(batch, candidate.kind, verdict.closes, successor=None, reason=verdict.reason)
+            ended_by = max(candidate.citations, key=lambda citation: citation.at).message
+            for id_ in verdict.closes:
+                await store.retire(
+                    batch.owner, id_, at=batch.now, successor=None, reason=verdict.reason, ended_by=ended_by
+                )
+                await self._reread(batch, candidate.kind, id_)
             return Decision("retired", verdict.reason, batch.known[candidate.kind][verdict.closes[0]], verdict.closes)
         # The new row first, then the old ones: at no moment is there no live value.
         made = await store.add(batch.owner, candidate, audience=batch.audience, now=batch.now)
@@ -203,6 +230,25 @@ def _refusal(batch: _Batch, candidate: Candidate) -> str | None:
     if any(line.role != "user" or line.kind == "forwarded" for line in lines if line is not None):
         return "not_owner"
     return None
+
+
+def _as_said(entry: Entry) -> Candidate:
+    """A memory as the candidate it once was, to be weighed again."""
+    known = entry.provenance
+    return Candidate(
+        entry.kind,
+        known.citations,
+        "",
+        subject=entry.subject,
+        text=entry.text,
+        attribute=entry.attribute if isinstance(entry, ProfileLine) else "",
+        value=entry.value if isinstance(entry, ProfileLine) else "",
+        span=entry.span if isinstance(entry, Event) else None,
+        source=known.source,
+        confidence=known.confidence,
+        importance=known.importance,
+        expires_at=known.expires_at,
+    )
 
 
 def _by_time(candidates: Sequence[Candidate]) -> list[int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -43,16 +45,20 @@ class Sessions:
         self._db = db
         self._idle = stamp_length(idle)
 
-    async def touch(self, owner: Account, chat: Chat, at: datetime) -> int:
+    async def touch(self, owner: Account, chat: Chat, at: datetime, *, answers: int | None = None) -> int:
         """The session a message at ``at`` belongs to, made if the last one ended. Needs an open transaction.
 
-        It waits for distillation from now on, with a clean slate of attempts.
+        A reply belongs to the line it ``answers``, however late it comes. The session waits for distillation from
+        now on, with a clean slate of attempts.
         """
         rows = await self._db.fetch(
-            "SELECT no, last_at, ended_at FROM sessions WHERE chat = ? ORDER BY no DESC LIMIT 1", (chat.no,)
+            "SELECT no, last_at, ended_at, EXISTS (SELECT 1 FROM journal j WHERE j.id = :answers"
+            " AND j.session = s.no) AS asked FROM sessions s WHERE chat = :chat ORDER BY no DESC LIMIT 1",
+            {"answers": answers, "chat": chat.no},
         )
         now = stamp(at)
-        if rows and rows[0]["ended_at"] is None and now - rows[0]["last_at"] < self._idle:
+        goes_on = rows and (rows[0]["asked"] or now - rows[0]["last_at"] < self._idle)
+        if goes_on and rows[0]["ended_at"] is None:
             number = int(rows[0]["no"])
             await self._db.execute("UPDATE sessions SET last_at = max(last_at, ?) WHERE no = ?", (now, number))
         else:
@@ -125,7 +131,8 @@ class Sessions:
             if not rows:
                 return None
             cursor = int(rows[0]["distilled_to"])
-            fresh = await self._lines(owner, session, "j.id > :cursor", order="j.id", cursor=cursor, limit=limit)
+            new = "(j.id > :cursor OR j.revised = 1)"
+            fresh = await self._lines(owner, session, new, order="j.id", cursor=cursor, limit=limit)
             if not fresh:
                 await self._db.execute(
                     "UPDATE session_members SET waiting = 0, not_before = 0, attempts = 0"
@@ -134,19 +141,37 @@ class Sessions:
                 )
                 return None
             earlier = await self._lines(
-                owner, session, "j.id <= :cursor", order="j.id DESC", cursor=cursor, limit=EARLIER_LINES
+                owner, session, "j.id < :cursor", order="j.id DESC", cursor=fresh[0].id, limit=EARLIER_LINES
             )
-            chat = await self._chat(owner, session)
+            chat = await self.chat(owner, session)
         return Batch(session, chat, fresh, earlier[::-1], int(rows[0]["attempts"]))
 
-    async def finish(self, owner: Account, session: int, *, upto: int) -> None:
-        """Move the cursor behind line ``upto``, inside the transaction that wrote what the lines gave."""
+    async def chat(self, owner: Account, session: int) -> Chat:
+        """Where a session of the owner takes place, as of now."""
+        rows: list[sqlite3.Row] = await self._db.fetch(
+            "SELECT c.no, c.platform, c.key, c.private, c.parent FROM chats c JOIN sessions s ON s.chat = c.no"
+            " JOIN session_members m ON m.session = s.no AND m.account = ? WHERE s.no = ?",
+            (owner.no, session),
+        )
+        row = rows[0]
+        return Chat(row["no"], row["platform"], row["key"], bool(row["private"]), row["parent"])
+
+    async def finish(self, owner: Account, session: int, *, upto: int, covered: Collection[int] = ()) -> None:
+        """Move the cursor behind line ``upto``, inside the transaction that wrote what the lines gave.
+
+        ``covered`` are the lines that were distilled; those among them that had been edited are done, too.
+        """
         if not self._db.inside:
             raise RuntimeError("the cursor moves in the transaction that writes the memories")
         await self._db.execute(
+            "UPDATE journal SET revised = 0 WHERE revised = 1 AND session = ? AND id BETWEEN ? AND ?"
+            " AND id IN (SELECT value FROM json_each(?))",
+            (session, owner.first_id, owner.last_id, json.dumps(list(covered))),
+        )
+        await self._db.execute(
             "UPDATE session_members SET distilled_to = max(distilled_to, :upto), attempts = 0, not_before = 0,"
             " failed = NULL, waiting = EXISTS (SELECT 1 FROM journal j WHERE j.session = :session"
-            " AND j.id > max(distilled_to, :upto) AND j.id BETWEEN :lo AND :hi AND j.role = 'user'"
+            " AND (j.id > max(distilled_to, :upto) OR j.revised = 1) AND j.id BETWEEN :lo AND :hi AND j.role = 'user'"
             " AND j.kind = 'said' AND j.hidden_by IS NULL)"
             " WHERE session = :session AND account = :owner",
             {"upto": upto, "session": session, "owner": owner.no, "lo": owner.first_id, "hi": owner.last_id},
@@ -158,6 +183,13 @@ class Sessions:
             "UPDATE session_members SET waiting = 1, attempts = 0, distilled_to = min(distilled_to, ?)"
             " WHERE session = ? AND account = ?",
             (before - 1, session, owner.no),
+        )
+
+    async def again(self, owner: Account, session: int) -> None:
+        """Have a session wait for the distillation of lines that were edited behind the cursor."""
+        await self._db.execute(
+            "UPDATE session_members SET waiting = 1, attempts = 0 WHERE session = ? AND account = ?",
+            (session, owner.no),
         )
 
     async def fail(self, owner: Account, session: int, *, reason: str, retry_at: datetime, counts: bool = True) -> None:
@@ -186,15 +218,6 @@ class Sessions:
             },
         )
         return [line(row) for row in rows]
-
-    async def _chat(self, owner: Account, session: int) -> Chat:
-        rows: list[sqlite3.Row] = await self._db.fetch(
-            "SELECT c.no, c.platform, c.key, c.private, c.parent FROM chats c JOIN sessions s ON s.chat = c.no"
-            " JOIN session_members m ON m.session = s.no AND m.account = ? WHERE s.no = ?",
-            (owner.no, session),
-        )
-        row = rows[0]
-        return Chat(row["no"], row["platform"], row["key"], bool(row["private"]), row["parent"])
 
     def _due(self, now: datetime, attempts: int) -> dict[str, int]:
         return {"now": stamp(now), "since": stamp(now) - self._idle, "attempts": attempts}

@@ -11,6 +11,7 @@ from memory.profile import Profile
 from memory.promises import Promises
 from memory.timeline import Timeline
 from memory.traces import Traces
+from memory.waiting import Waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Stores:
     embeddings: Embeddings
     traces: Traces
     promises: Promises
+    waits: Waits
 
     @property
     def entries(self) -> tuple[Profile, Timeline, Facts]:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bot.app import App, built
-from bot.message import ChatRef, Incoming, Press, Reply
+from bot.message import ChatRef, Incoming, Posted, Press, Reply, Update
 from bot.trace import TurnTrace
-from config.settings import EmbedderSettings, ModelSettings, Settings
+from config.settings import ConversationSettings, EmbedderSettings, ModelSettings, Settings
 from memory import DATABASE_NAME
 from memory.model import Account, Chat, Entry
 from tests.conftest import Clock
@@ -43,6 +43,10 @@ class Screen:
         self.replies: list[Reply] = []
         self.dones = 0
         self.finished = asyncio.Event()
+        self.posted: Posted | None = None
+
+    def watch(self, posted: Posted) -> None:
+        self.posted = posted
 
     async def show(self, text: str) -> None:
         self.frames.append(text)
@@ -93,7 +97,7 @@ class Talk:
         replies = await self._through(Press(ref, user, f"name{user}", button, self.clock.advance(minutes=1)))
         return "\n---\n".join(reply.text for reply in replies)
 
-    async def _through(self, update: Incoming | Press) -> list[Reply]:
+    async def _through(self, update: Update) -> list[Reply]:
         screen = Screen()
         self.screens.append(screen)
         await self.app.conversation.submit(update, screen)
@@ -151,6 +155,7 @@ async def talking(
         zone=settings.pop("zone", "UTC"),
         embedder=settings.pop("embedder", NO_EMBEDDER),
         model=ModelSettings(**model),
+        conversation=ConversationSettings(**({"quiet_seconds": 0.0} | settings.pop("conversation", {}))),
         **settings,
     )
     traces: list[TurnTrace] = []

@@ -448,7 +448,7 @@ async def test_a_reply_that_cannot_be_journaled_is_still_sent(
     async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
         server.on(reply="ok")
 
-        async def refuse(*_: object) -> None:
+        async def refuse(*_: object, **__: object) -> None:
             raise DatabaseError("disk full")
 
         monkeypatch.setattr(talk.app.memory, "answered", refuse)
@@ -775,7 +775,9 @@ async def test_f09_the_second_of_two_quick_messages_knows_the_first_and_its_answ
         assert [await first, await second] == ["好地方", "防晒霜"]
         assert [text for _, _, text in talk.rows() if "coffee" not in text and text != "hello"] == [
             "我下周去喀什",
-            "好地方",
             "要带什么？",
+            "好地方",
             "防晒霜",
         ]
+        window = await talk.app.memory.window(await talk.owner(), await talk.room(), now=clock())
+        assert [line.text for line in window] == ["我下周去喀什", "好地方", "要带什么？", "防晒霜"]

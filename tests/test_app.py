@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,18 @@ from pydantic import SecretStr
 
 from bot import adapters, app
 from bot.app import chat_model, run
-from bot.message import Adapter, AdapterError, ChatRef, CommandSpec, DeliveryError, Incoming, Reply, Submit
+from bot.message import (
+    Adapter,
+    AdapterError,
+    ChatRef,
+    CommandSpec,
+    DeliveryError,
+    Incoming,
+    Reply,
+    Seen,
+    Sink,
+    Submit,
+)
 from config.settings import Settings, SettingsError
 from memory import DATABASE_NAME
 from tests.conftest import Clock
@@ -41,9 +53,12 @@ class Platform:
         self.cancelled = False
         self.notices: list[tuple[str, str]] = []
         self.submit: Submit | None = None
+        self.repeats_for = timedelta(0)
+        self.taken_up: dict[str, tuple[Screen, tuple[str, ...], bool]] = {}
 
-    async def run(self, submit: Submit, commands: tuple[CommandSpec, ...]) -> None:
+    async def run(self, submit: Submit, commands: tuple[CommandSpec, ...], seen: Seen) -> None:
         assert commands
+        await seen()
         self.submit = submit
         outcome = self.runs.pop(0)
         if outcome is not None:
@@ -54,6 +69,11 @@ class Platform:
         except asyncio.CancelledError:
             self.cancelled = True
             raise
+
+    def sink(self, incoming: Incoming, *, shown: tuple[str, ...] = (), begun: bool = False) -> Sink:
+        screen = Screen()
+        self.taken_up[incoming.message_id] = (screen, shown, begun)
+        return screen
 
     async def notify(self, chat: ChatRef, reply: Reply) -> None:
         if self.refusals:

@@ -98,6 +98,40 @@ async def test_a_model_that_writes_no_json_is_a_warning(clock: Clock) -> None:
     assert "not in JSON" in findings[1].what
 
 
+@pytest.mark.parametrize(
+    ("sees", "reply", "level", "said"),
+    [
+        (True, "Red.", "ok", "pictures: shown to scripted, which sees them"),
+        (True, "I see nothing.", "warn", "which is blind to them — the model takes no pictures"),
+        (False, "", "warn", "which takes none — no images (HTTP 400)"),
+    ],
+)
+async def test_a_model_that_is_said_to_see_is_shown_a_picture(*, sees: bool, reply: str, level: str, said: str) -> None:
+    async with OpenAIServer(sees=sees) as server:
+        server.on("JSON", reply='{"ok": true}')
+        server.on("colour", reply=reply)
+        findings = await check.look_at_model(settings(openai_base_url=server.base_url, media={"images": True}))
+    assert levels(findings) == ["ok", "ok", level]
+    assert said in findings[2].line
+
+
+async def test_a_model_that_does_not_answer_is_shown_no_picture() -> None:
+    async with OpenAIServer() as server:
+        server.fault(match="/chat/completions", status=402, times=9)
+        there = settings(openai_base_url=server.base_url, media={"images": True}, model={"retries": 0})
+        assert levels(await check.look_at_model(there)) == ["ok", "fail"]
+
+
+async def test_a_picture_that_fails_for_another_reason_is_told_with_it() -> None:
+    async with OpenAIServer(sees=True) as server:
+        server.fault(match="colour", status=402, body={"error": {"message": "pay first"}})
+        server.on("JSON", reply='{"ok": true}')
+        there = settings(openai_base_url=server.base_url, media={"images": True}, model={"retries": 0})
+        findings = await check.look_at_model(there)
+    assert levels(findings) == ["ok", "ok", "fail"]
+    assert "pay first" in findings[2].fix
+
+
 async def test_a_refused_key_fails_by_its_name_and_is_not_shown(clock: Clock) -> None:
     async with OpenAIServer() as server:
         server.fault(status=401, body={"error": {"message": "Incorrect API key: sk-hidden"}}, times=9)

@@ -7,6 +7,7 @@ import io
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,11 @@ from bot.message import Button, ChatRef, Incoming, Press, Reply, Sink, Update
 from tests.conftest import Clock
 
 ROOT = Path(__file__).parent.parent
+
+
+async def nothing() -> Mapping[ChatRef, str]:
+    """What was seen before: nothing."""
+    return {}
 
 
 class Echo:
@@ -42,7 +48,7 @@ async def talk(clock: Clock, lines: str, *replies: Reply) -> tuple[Echo, str]:
     """Pipe lines in; return what was heard and what was printed."""
     echo, out = Echo(*replies), io.StringIO()
     console = ConsoleAdapter("me", now=clock, language="zh_CN", lines=io.StringIO(lines), out=out)
-    await console.run(echo.submit, specs())
+    await console.run(echo.submit, specs(), nothing)
     assert echo.replies == []
     return echo, out.getvalue()
 
@@ -93,7 +99,7 @@ async def test_a_notice_takes_no_buttons_away_and_is_shown_to_its_own_chat(clock
             await console.notify(ChatRef("console", "dm:other"), Reply("not for me"))
             offered.set()
 
-    await console.run(submit, specs())
+    await console.run(submit, specs(), nothing)
     assert out.getvalue() == "Sure?\n  [1] A\nErased.\ndone\n"
     assert isinstance(echo.heard[1], Press)
 
@@ -102,7 +108,7 @@ async def test_signs_the_output_lacks_are_replaced(clock: Clock) -> None:
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="ascii")
     console = ConsoleAdapter("me", now=clock, lines=io.StringIO("x\n"), out=out)
-    await console.run(Echo(Reply("花 and \ud83d ok")).submit, specs())
+    await console.run(Echo(Reply("花 and \ud83d ok")).submit, specs(), nothing)
     assert raw.getvalue() == b"? and ? ok\n"
 
 

@@ -1,16 +1,33 @@
-"""The conversation: order in a chat, chats side by side, failures told once a minute, a stop that finishes."""
+"""The conversation: order, turns made of quick words, what is cancelled or changed, failures told, a clean stop."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from bot.conversation import QUEUE, Conversation
-from bot.message import ChatRef, DeliveryError, Incoming, Press, Reply, Sink, Update
+from bot.conversation import MOST_JOINED, PATIENCE, QUEUE, Conversation
+from bot.message import (
+    ChatRef,
+    Deleted,
+    DeliveryError,
+    Edited,
+    Incoming,
+    Posted,
+    Press,
+    Reply,
+    Sink,
+    Update,
+)
+from bot.turn import Apology, Heard, Said
+from config.settings import ConversationSettings
+from memory.model import Account, Chat, Message
 from tests.conftest import Clock
+
+CHAT = ChatRef("test", "dm:1")
 
 
 class Shown:
@@ -21,6 +38,9 @@ class Shown:
         self.dones = 0
         self.failures = failures
         self.broken = broken
+
+    def watch(self, posted: Posted) -> None:
+        raise AssertionError("the desk of these tests watches nothing")
 
     async def show(self, text: str) -> None:
         raise AssertionError(f"nothing streams in these tests: {text}")
@@ -38,55 +58,403 @@ class Shown:
             raise RuntimeError("the platform is gone")
 
 
-def said(text: str, chat: str = "dm:1", language: str = "en") -> Incoming:
+def said(text: str, chat: str = "dm:1", language: str = "en", *, user: str = "", album: str | None = None) -> Incoming:
+    """What somebody writes; its text is its id."""
     return Incoming(
-        ChatRef("test", chat), chat.split(":")[1], "", text, text, datetime(2026, 3, 2, tzinfo=UTC), language
+        ChatRef("test", chat, private=chat.startswith("dm:")),
+        user or chat.split(":")[1],
+        "",
+        text,
+        text,
+        datetime(2026, 3, 2, tzinfo=UTC),
+        language,
+        album=album,
     )
 
 
-Answer = Callable[[Update, Sink], Awaitable[None]]
+Answer = Callable[[str, Sink], Awaitable[None]]
 
 
-def texts(update: Update) -> str:
-    assert isinstance(update, Incoming)
-    return update.text
+async def echo(text: str, sink: Sink) -> None:
+    await sink.send(Reply(text))
+
+
+class Front:
+    """A desk without a memory: numbers what it hears, answers through ``reply``, keeps who was given up."""
+
+    def __init__(self, reply: Answer = echo) -> None:
+        self.reply = reply
+        self.turns: list[str] = []
+        self.given_up: list[str] = []
+        self.numbers: dict[str, int] = {}
+        self.deaf: Exception | None = None
+
+    async def hear(self, update: Update) -> Heard | None:
+        if self.deaf is not None:
+            raise self.deaf
+        if isinstance(update, Press):
+            return update
+        if isinstance(update, Edited):
+            return self.line(update.message)
+        return self.line(update) if isinstance(update, Incoming) else None
+
+    def line(self, incoming: Incoming) -> Said:
+        number = self.numbers.setdefault(incoming.message_id, len(self.numbers) + 1)
+        owner = Account(int(incoming.user_id), "test", incoming.user_id, language=incoming.language or "en")
+        chat = Chat(1, "test", incoming.chat.key, private=incoming.chat.private)
+        message = Message(number, 1, 1, "user", "", incoming.at, incoming.text)
+        command = (incoming.text[1:], "") if incoming.text.startswith("/") else None
+        return Said(incoming, owner, chat, message, command)
+
+    async def answer(self, turn: Sequence[Said], sink: Sink) -> None:
+        text = " + ".join(one.incoming.text for one in turn)
+        if turn[0].command is not None and turn[0].command[1]:
+            text = " ".join(turn[0].command)
+        self.turns.append(text)
+        await self.reply(text, sink)
+
+    async def press(self, press: Press, sink: Sink) -> None:
+        self.turns.append(press.button_id)
+        await self.reply(press.button_id, sink)
+
+    async def give_up(self, said: Sequence[Said]) -> None:
+        self.given_up += [one.incoming.text for one in said]
+
+
+def talking(
+    desk: Front, clock: Clock, *, quiet: float = 0, turns: int = 0, behind: Callable[[], None] = lambda: None
+) -> Conversation:
+    """A conversation in which time passes only where it waits."""
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(0.01)  # long enough for whoever is about to speak; no time of the test's clock
+        clock.advance(seconds=seconds)
+
+    settings = ConversationSettings(quiet_seconds=quiet, turns_a_minute=turns)
+    return Conversation(desk, clock, settings, behind=behind, sleep=sleep)
+
+
+async def yes() -> bool:
+    return True
+
+
+async def no() -> bool:
+    return False
+
+
+class Gate:
+    """An answer that waits for ``open`` while it reads a certain text."""
+
+    def __init__(self, held: str) -> None:
+        self.held = held
+        self.reached = asyncio.Event()
+        self.open = asyncio.Event()
+        self.cancelled = 0
+
+    async def __call__(self, text: str, sink: Sink) -> None:
+        if text.split(" + ", maxsplit=1)[0] == self.held:
+            self.reached.set()
+            try:
+                await self.open.wait()
+            except asyncio.CancelledError:
+                self.cancelled += 1
+                raise
+        await sink.send(Reply(text))
+
+
+# ---- order -----------------------------------------------------------------------------------------------
 
 
 async def test_f09_messages_of_a_chat_are_answered_in_order_while_other_chats_go_on(clock: Clock) -> None:
-    order: list[str] = []
-    gate, answered = asyncio.Event(), asyncio.Event()
-
-    async def answer(update: Update, sink: Sink) -> None:
-        if texts(update) == "slow":
-            await gate.wait()
-        order.append(texts(update))
-        await sink.send(Reply(texts(update)))
-        answered.set()
-
-    conversation = Conversation(answer, clock)
+    gate = Gate("slow")
+    desk = Front(gate)
+    conversation = talking(desk, clock)
     sinks = {name: Shown() for name in ("slow", "after", "other")}
     await conversation.submit(said("slow"), sinks["slow"])
+    await gate.reached.wait()
     await conversation.submit(said("after"), sinks["after"])
     await conversation.submit(said("other", "dm:2"), sinks["other"])
-    await answered.wait()
-    assert order == ["other"]
-    gate.set()
+    while not sinks["other"].sent:  # noqa: ASYNC110 - it is the sink that knows, and a sink is no event
+        await asyncio.sleep(0)
+    assert desk.turns == ["slow", "other"]
+    gate.open.set()
     await conversation.idle()
-    assert order == ["other", "slow", "after"]
+    assert desk.turns == ["slow", "other", "after"]
     assert all(sink.dones == 1 for sink in sinks.values())
+
+
+async def test_a_message_is_heard_before_submit_returns(clock: Clock) -> None:
+    gate = Gate("hello")
+    desk = Front(gate)
+    conversation = talking(desk, clock)
+    await conversation.submit(said("hello"), Shown())
+    assert desk.numbers == {"hello": 1}
+    assert desk.turns == []
+    gate.open.set()
+    await conversation.idle()
+
+
+async def test_a_message_that_waits_already_is_not_queued_again(clock: Clock) -> None:
+    gate = Gate("slow")
+    desk = Front(gate)
+    conversation = talking(desk, clock)
+    first, again = Shown(), Shown()
+    await conversation.submit(said("slow"), first)
+    await gate.reached.wait()
+    await conversation.submit(said("slow"), again)
+    await conversation.resume(desk.line(said("slow")), again, still=yes)
+    gate.open.set()
+    await conversation.idle()
+    assert (first.sent, again.sent, again.dones) == (["slow"], [], 2)
+
+
+async def test_what_nobody_waits_for_is_ended_and_no_worker_stays_for_it(clock: Clock) -> None:
+    desk = Front()
+    conversation = talking(desk, clock)
+    sink = Shown()
+    await conversation.submit(Deleted(CHAT, ("unknown",), clock()), sink)
+    assert (sink.dones, desk.turns, conversation._workers) == (1, [], {})
+    await conversation.submit(said("hi"), Shown())
+    await conversation.idle()
+    assert conversation._workers == {}
+
+
+async def test_what_was_settled_meanwhile_is_not_resumed(clock: Clock) -> None:
+    desk = Front()
+    conversation = talking(desk, clock)
+    sink = Shown()
+    await conversation.resume(desk.line(said("settled")), sink, still=no)
+    await conversation.resume(desk.line(said("waits")), sink, still=yes)
+    await conversation.idle()
+    assert (desk.turns, sink.dones) == (["waits"], 2)
+
+
+# ---- turns -----------------------------------------------------------------------------------------------
+
+
+async def test_quick_messages_of_one_person_become_one_turn_answered_where_the_last_came_from(clock: Clock) -> None:
+    desk = Front()
+    conversation = talking(desk, clock, quiet=1.0)
+    sinks = [Shown() for _ in range(3)]
+    for text, sink in zip(("hi", "one thing", "where is it?"), sinks, strict=True):
+        await conversation.submit(said(text), sink)
+    await conversation.idle()
+    assert desk.turns == ["hi + one thing + where is it?"]
+    assert [sink.sent for sink in sinks] == [[], [], ["hi + one thing + where is it?"]]
+    assert [sink.dones for sink in sinks] == [1, 1, 1]
+
+
+async def test_words_after_the_quiet_time_are_a_turn_of_their_own(clock: Clock) -> None:
+    desk = Front()
+    conversation = talking(desk, clock, quiet=1.0)
+    await conversation.submit(said("hi"), Shown())
+    await conversation.idle()
+    await conversation.submit(said("later"), Shown())
+    await conversation.idle()
+    assert desk.turns == ["hi", "later"]
+
+
+async def test_whoever_writes_without_a_pause_is_answered_all_the_same(clock: Clock) -> None:
+    desk = Front()
+    conversation = talking(desk, clock, quiet=1.0)
+    for number in range(3 * PATIENCE):
+        await conversation.submit(said(str(number)), Shown())
+        clock.advance(seconds=0.9)
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert desk.turns
+    assert len(desk.turns[0].split(" + ")) <= PATIENCE + 2
+    await conversation.idle()
+
+
+async def test_messages_during_a_reply_join_the_next_turn(clock: Clock) -> None:
+    gate = Gate("first")
+    desk = Front(gate)
+    conversation = talking(desk, clock)
+    await conversation.submit(said("first"), Shown())
+    await gate.reached.wait()
+    for text in ("second", "third"):
+        await conversation.submit(said(text), Shown())
+    gate.open.set()
+    await conversation.idle()
+    assert desk.turns == ["first", "second + third"]
+
+
+async def test_two_people_of_a_group_are_never_one_turn(clock: Clock) -> None:
+    desk = Front()
+    conversation = talking(desk, clock, quiet=1.0)
+    for text, user in (("a1", "7"), ("a2", "7"), ("b1", "8"), ("a3", "7")):
+        await conversation.submit(said(text, "group:-5", user=user), Shown())
+    await conversation.idle()
+    assert desk.turns == ["a1 + a2", "b1", "a3"]
+
+
+async def test_a_command_waits_for_no_quiet_and_joins_nothing(clock: Clock) -> None:
+    desk = Front()
+    conversation = talking(desk, clock, quiet=1.0)
+    noon = clock()
+    await conversation.submit(said("hello"), Shown())
+    await conversation.submit(said("/new"), Shown())
+    await conversation.idle()
+    assert desk.turns == ["hello", "/new"]
+    assert clock() == noon
+
+
+async def test_the_pictures_of_an_album_are_one_turn_even_without_a_quiet_time(clock: Clock) -> None:
+    desk = Front()
+    conversation = talking(desk, clock, quiet=0.0)
+    for text in ("our dog", "p2", "p3"):
+        await conversation.submit(said(text, album="G1"), Shown())
+        for _ in range(5):
+            await asyncio.sleep(0)
+    await conversation.idle()
+    assert desk.turns == ["our dog + p2 + p3"]
+
+
+async def test_one_turn_holds_so_many_messages_and_not_more(clock: Clock) -> None:
+    gate = Gate("first")
+    desk = Front(gate)
+    conversation = talking(desk, clock)
+    await conversation.submit(said("first"), Shown())
+    await gate.reached.wait()
+    for number in range(MOST_JOINED + 1):
+        await conversation.submit(said(str(number)), Shown())
+    gate.open.set()
+    await conversation.idle()
+    assert [len(turn.split(" + ")) for turn in desk.turns] == [1, MOST_JOINED, 1]
+
+
+# ---- cancelling, changing, taking back -------------------------------------------------------------------
+
+
+async def test_cancel_stops_the_reply_at_once_and_what_waits_behind_it(clock: Clock) -> None:
+    gate = Gate("slow")
+    desk = Front(gate)
+    conversation = talking(desk, clock)
+    slow, behind, cancel = Shown(), Shown(), Shown()
+    await conversation.submit(said("slow"), slow)
+    await gate.reached.wait()
+    await conversation.submit(said("behind"), behind)
+    await conversation.submit(said("/cancel"), cancel)
+    await conversation.idle()
+    assert gate.cancelled == 1
+    assert (slow.sent, behind.sent, cancel.sent) == ([], [], ["cancel stopped"])
+    assert (slow.dones, behind.dones, cancel.dones) == (1, 1, 1)
+    assert sorted(desk.given_up) == ["behind", "slow"]
+
+
+async def test_cancel_with_nothing_to_stop_says_so(clock: Clock) -> None:
+    desk = Front()
+    conversation = talking(desk, clock)
+    await conversation.submit(said("/cancel"), Shown())
+    await conversation.idle()
+    assert (desk.turns, desk.given_up) == (["/cancel"], [])
+
+
+async def test_nobody_cancels_the_reply_to_somebody_else(clock: Clock) -> None:
+    gate = Gate("slow")
+    desk = Front(gate)
+    conversation = talking(desk, clock)
+    slow = Shown()
+    await conversation.submit(said("slow", "group:-5", user="7"), slow)
+    await gate.reached.wait()
+    await conversation.submit(said("/cancel", "group:-5", user="8"), Shown())
+    await asyncio.sleep(0.02)
+    gate.open.set()
+    await conversation.idle()
+    assert (slow.sent, gate.cancelled, desk.given_up) == (["slow"], 0, [])
+
+
+async def test_cancel_leaves_a_command_under_way_alone(clock: Clock) -> None:
+    gate = Gate("/forget")
+    desk = Front(gate)
+    conversation = talking(desk, clock)
+    sink = Shown()
+    await conversation.submit(said("/forget"), sink)
+    await gate.reached.wait()
+    await conversation.submit(said("/cancel"), Shown())
+    await asyncio.sleep(0.02)
+    gate.open.set()
+    await conversation.idle()
+    assert (sink.sent, gate.cancelled) == (["/forget"], 0)
+
+
+def changed(old: str, new: str) -> Edited:
+    return Edited(replace(said(old), text=new), datetime(2026, 3, 2, tzinfo=UTC))
+
+
+async def test_an_edit_of_the_message_being_answered_starts_the_answer_anew(clock: Clock) -> None:
+    gate = Gate("slwo")
+    desk = Front(gate)
+    conversation = talking(desk, clock)
+    old, new = Shown(), Shown()
+    await conversation.submit(said("slwo"), old)
+    await gate.reached.wait()
+    await conversation.submit(changed("slwo", "slow"), new)
+    await conversation.idle()
+    assert (old.sent, new.sent, gate.cancelled) == ([], ["slow"], 1)
+
+
+async def test_an_edit_that_changes_no_word_disturbs_nothing(clock: Clock) -> None:
+    gate = Gate("see example.org")
+    desk = Front(gate)
+    conversation = talking(desk, clock)
+    sink, preview = Shown(), Shown()
+    await conversation.submit(said("see example.org"), sink)
+    await gate.reached.wait()
+    await conversation.submit(changed("see example.org", "see example.org"), preview)
+    gate.open.set()
+    await conversation.idle()
+    assert (sink.sent, preview.sent, preview.dones) == (["see example.org"], [], 1)
+
+
+async def test_an_edit_of_a_queued_message_keeps_its_place(clock: Clock) -> None:
+    gate = Gate("first")
+    desk = Front(gate)
+    conversation = talking(desk, clock)
+    group = {"chat": "group:-5"}
+    await conversation.submit(said("first", **group, user="7"), Shown())
+    await gate.reached.wait()
+    for text, user in (("b", "8"), ("a", "7"), ("c", "9")):
+        await conversation.submit(said(text, **group, user=user), Shown())
+    edit = Edited(replace(said("a", **group, user="7"), text="A!"), clock())
+    await conversation.submit(edit, Shown())
+    gate.open.set()
+    await conversation.idle()
+    assert desk.turns == ["first", "b", "A!", "c"]
+
+
+async def test_a_deleted_message_is_not_answered_and_the_rest_of_its_turn_is(clock: Clock) -> None:
+    gate = Gate("one")
+    desk = Front(gate)
+    conversation = talking(desk, clock, quiet=1.0)
+    for text in ("one", "two"):
+        await conversation.submit(said(text), Shown())
+    await gate.reached.wait()
+    await conversation.submit(Deleted(CHAT, ("one",), clock()), Shown())
+    await conversation.idle()
+    assert desk.turns == ["one + two", "two"]
+
+
+# ---- failures --------------------------------------------------------------------------------------------
+
+
+def failing(on: str = "", error: Exception | None = None) -> Answer:
+    async def answer(text: str, sink: Sink) -> None:
+        if not on or text == on:
+            raise error or RuntimeError("secret detail")
+        await sink.send(Reply("fine"))
+
+    return answer
 
 
 async def test_a_failing_turn_is_told_with_a_number_and_the_next_goes_on(
     clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def answer(update: Update, sink: Sink) -> None:
-        if texts(update) == "boom":
-            raise RuntimeError("secret detail")
-        await sink.send(Reply("fine"))
-
-    conversation = Conversation(answer, clock)
+    conversation = talking(Front(failing("boom")), clock)
     sink = Shown()
     await conversation.submit(said("boom", language="zh"), sink)
+    await conversation.idle()
     await conversation.submit(said("ok"), sink)
     await conversation.idle()
     apology, fine = sink.sent
@@ -97,11 +465,34 @@ async def test_a_failing_turn_is_told_with_a_number_and_the_next_goes_on(
     assert (fine, sink.dones) == ("fine", 2)
 
 
-async def test_failures_are_told_at_most_once_a_minute_in_a_chat(clock: Clock) -> None:
-    async def answer(update: Update, sink: Sink) -> None:
-        raise RuntimeError(texts(update))
+async def test_an_apology_is_said_in_the_persons_language_and_its_cause_is_logged(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = Apology("error.model", "zh")
+    error.__cause__ = TimeoutError("no answer in 60 s")
+    conversation = talking(Front(failing(error=error)), clock)
+    sink = Shown()
+    await conversation.submit(said("hello"), sink)
+    await conversation.idle()
+    assert sink.sent[0].startswith("我现在连不上语言模型")
+    assert "no answer in 60 s" in caplog.text
 
-    conversation = Conversation(answer, clock)
+
+async def test_a_message_that_cannot_be_heard_is_told_and_the_next_one_is_heard(clock: Clock) -> None:
+    desk = Front()
+    conversation = talking(desk, clock)
+    sink = Shown()
+    desk.deaf = Apology("error.unwritable", "en")
+    await conversation.submit(said("lost"), sink)
+    desk.deaf = None
+    await conversation.submit(said("kept"), sink)
+    await conversation.idle()
+    assert sink.sent[0].startswith("My memory cannot be written")
+    assert (sink.sent[1:], sink.dones) == (["kept"], 2)
+
+
+async def test_failures_are_told_at_most_once_a_minute_in_a_chat(clock: Clock) -> None:
+    conversation = talking(Front(failing()), clock)
     sink = Shown()
     for seconds in (0, 59, 1):
         clock.advance(seconds=seconds)
@@ -111,67 +502,71 @@ async def test_failures_are_told_at_most_once_a_minute_in_a_chat(clock: Clock) -
 
 
 async def test_a_reply_that_does_not_arrive_stops_nothing(clock: Clock) -> None:
-    async def answer(update: Update, sink: Sink) -> None:
-        await sink.send(Reply(texts(update)))
-
-    conversation = Conversation(answer, clock)
+    conversation = talking(Front(), clock)
     sink = Shown(failures=1)
-    await conversation.submit(said("lost"), sink)
-    await conversation.submit(said("found"), sink)
-    await conversation.idle()
+    for text in ("lost", "found"):
+        await conversation.submit(said(text), sink)
+        await conversation.idle()
     assert (sink.sent, sink.dones) == (["found"], 2)
 
 
 async def test_a_sink_that_breaks_at_its_end_stops_nothing(clock: Clock) -> None:
-    async def answer(update: Update, sink: Sink) -> None:
-        await sink.send(Reply(texts(update)))
-
-    conversation = Conversation(answer, clock)
+    conversation = talking(Front(), clock)
     sink = Shown(broken=True)
-    await conversation.submit(said("one"), sink)
-    await conversation.submit(said("two"), sink)
-    await conversation.idle()
+    for text in ("one", "two"):
+        await conversation.submit(said(text), sink)
+        await conversation.idle()
     assert (sink.sent, sink.dones) == (["one", "two"], 2)
 
 
-async def test_a_full_queue_says_so_once_and_keeps_in_order_what_it_cannot_answer(clock: Clock) -> None:
-    gate = asyncio.Event()
-    answered: list[str] = []
-    kept: list[str] = []
-
-    async def answer(update: Update, sink: Sink) -> None:
-        await gate.wait()
-        assert isinstance(update, Incoming)
-        (answered if update.wants_reply else kept).append(texts(update))
-        await sink.send(Reply("done"))
-
-    conversation = Conversation(answer, clock)
+async def test_a_full_queue_says_so_once_and_gives_up_what_it_cannot_answer(clock: Clock) -> None:
+    gate = Gate("first")
+    desk = Front(gate)
+    conversation = talking(desk, clock)
     taken, refused = Shown(), Shown()
     await conversation.submit(said("first"), taken)
-    await asyncio.sleep(0)
+    await gate.reached.wait()
     for n in range(QUEUE):
         await conversation.submit(said(str(n)), taken)
     for n in range(3):
         await conversation.submit(said(f"too much {n}"), refused)
-    press = Press(ChatRef("test", "dm:1"), "1", "", "forget:1:all", clock())
-    await conversation.submit(press, refused)
-    gate.set()
+    await conversation.submit(Press(CHAT, "1", "", "forget:1:all", clock()), refused)
+    gate.open.set()
     await conversation.idle()
     assert (len(refused.sent), refused.dones) == (1, 4)
     assert refused.sent[0].startswith("That is more than I can answer at once.")
-    assert answered == ["first", *map(str, range(QUEUE))]
-    assert kept == ["too much 0", "too much 1", "too much 2"]
+    assert " + ".join(desk.turns) == " + ".join(["first", *map(str, range(QUEUE))])
+    assert desk.given_up == ["too much 0", "too much 1", "too much 2"]
+
+
+async def test_two_programs_that_answer_each_other_are_stopped_with_one_word(clock: Clock) -> None:
+    desk = Front()
+    conversation = talking(desk, clock, turns=20)
+    sink = Shown()
+    for number in range(60):
+        clock.advance(seconds=1)
+        await conversation.submit(said(str(number)), sink)
+        await conversation.idle()
+    assert len(desk.turns) == 20
+    assert [text.startswith("We are going round in circles") for text in sink.sent] == [False] * 20 + [True]
+    assert len(desk.given_up) == 40
+    clock.advance(minutes=6)
+    await conversation.submit(said("are you there?"), sink)
+    await conversation.idle()
+    assert sink.sent[-1] == "are you there?"
 
 
 async def test_a_failure_and_a_full_queue_are_both_told_within_a_minute(clock: Clock) -> None:
     gate = asyncio.Event()
 
-    async def answer(update: Update, sink: Sink) -> None:
+    async def answer(text: str, sink: Sink) -> None:
         await gate.wait()
-        raise RuntimeError(texts(update))
+        raise RuntimeError(text)
 
-    conversation = Conversation(answer, clock)
+    conversation = talking(Front(answer), clock)
     sink = Shown()
+    await conversation.submit(said("first"), sink)
+    await asyncio.sleep(0.01)
     for n in range(QUEUE + 3):
         await conversation.submit(said(str(n)), sink)
     gate.set()
@@ -180,56 +575,44 @@ async def test_a_failure_and_a_full_queue_are_both_told_within_a_minute(clock: C
 
 
 async def test_who_was_told_of_a_failure_is_not_remembered_for_ever(clock: Clock) -> None:
-    async def answer(update: Update, sink: Sink) -> None:
-        raise RuntimeError(texts(update))
-
-    conversation = Conversation(answer, clock)
+    conversation = talking(Front(failing()), clock)
     for n in range(50):
         clock.advance(seconds=30)
-        await conversation.submit(said("x", f"dm:{n}"), Shown())
+        await conversation.submit(said("x", f"dm:{n + 1}"), Shown())
         await conversation.idle()
-    assert len(conversation._told) <= 2
+    assert len(conversation._apologies._told) <= 2
 
 
-async def test_a_stop_answers_what_was_already_taken(clock: Clock) -> None:
-    gate = asyncio.Event()
-    answered: list[str] = []
+# ---- the end ---------------------------------------------------------------------------------------------
 
-    async def answer(update: Update, sink: Sink) -> None:
-        await gate.wait()
-        answered.append(texts(update))
 
-    conversation = Conversation(answer, clock)
-    sink = Shown()
-    await conversation.submit(said("running"), sink)
-    await conversation.submit(said("queued"), sink)
-    await asyncio.sleep(0)
+async def test_a_stop_answers_what_was_already_taken_without_waiting_for_quiet(clock: Clock) -> None:
+    gate = Gate("running")
+    desk = Front(gate)
+    conversation = talking(desk, clock, quiet=30.0)
+    await conversation.submit(said("/x"), Shown())
+    await conversation.submit(said("running"), Shown())
     stopping = asyncio.create_task(conversation.stop())
-    await asyncio.sleep(0)
-    gate.set()
+    await gate.reached.wait()
+    gate.open.set()
     await stopping
-    assert answered == ["running", "queued"]
+    assert desk.turns == ["/x", "running"]
 
 
 async def test_a_stop_does_not_wait_for_ever(clock: Clock) -> None:
-    async def answer(update: Update, sink: Sink) -> None:
-        await asyncio.Event().wait()
-
-    conversation = Conversation(answer, clock)
+    gate = Gate("hangs")
+    conversation = talking(Front(gate), clock)
     sink = Shown()
     await conversation.submit(said("hangs"), sink)
-    await asyncio.sleep(0)
+    await gate.reached.wait()
     await conversation.stop(grace_seconds=0.01)
-    assert sink.dones == 1
+    assert (sink.dones, gate.cancelled) == (1, 1)
 
 
 async def test_housekeeping_is_woken_behind_each_answer(clock: Clock) -> None:
     woken: list[int] = []
-
-    async def answer(update: Update, sink: Sink) -> None:
-        assert len(woken) == 0
-
-    conversation = Conversation(answer, clock, behind=lambda: woken.append(1))
+    desk = Front()
+    conversation = talking(desk, clock, behind=lambda: woken.append(len(desk.turns)))
     await conversation.submit(said("hi"), Shown())
     await conversation.idle()
     assert woken == [1]

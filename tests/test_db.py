@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from memory import Line
 from memory import db as database
 from memory.db import APPLICATION_ID, Database, DatabaseError, migrations
+from tests.conftest import Clock
+from tests.house import housed
 
 ADD = "INSERT INTO job_runs (name, finished_at) VALUES (?, 0)"
 NAMES = "SELECT name FROM job_runs ORDER BY name"
@@ -210,6 +213,69 @@ async def test_f06_a_migration_keeps_every_row(tmp_path: Path, monkeypatch: pyte
         (row,) = await again.fetch("SELECT name, more FROM job_runs")
         assert tuple(row) == ("早", "x")
         await again.close()
+
+
+FILLED = (
+    "INSERT INTO accounts (platform, user_id, name, created_at, next_seq) VALUES ('test', '1001', 'Lin', 0, 9)",
+    "INSERT INTO chats (platform, key, private, created_at) VALUES ('test', 'dm:1001', 1, 0)",
+    "INSERT INTO sessions (chat, started_at, last_at) VALUES (1, 0, 5)",
+    "INSERT INTO session_members (session, account, distilled_to) VALUES (1, 1, 16777217)",
+    "INSERT INTO journal VALUES (16777217, 1, 1, 'user', 'Lin', 5, '早', 'said', '7', NULL, 4, x'01', NULL)",
+    (
+        "INSERT INTO facts VALUES (16777218, '用户早起', x'02', 'zh', 'self', 0, 'user', 1, 1, 5, 5, NULL, NULL, 6,"
+        " NULL, 'ended', NULL)"
+    ),
+    "INSERT INTO citations (entry, message, quote, at) VALUES (16777218, 16777217, '早', 5)",
+)
+"""A file as version 1 wrote it."""
+
+
+async def test_f06_a_file_of_version_1_is_carried_over_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "r.db"
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "migrations", lambda: migrations()[:1])
+        await (await Database.open(path)).close()
+    with sqlite3.connect(path) as raw:
+        for statement in FILLED:
+            raw.execute(statement)
+        tables = [name for (name,) in raw.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        before = {table: raw.execute(f"SELECT * FROM {table}").fetchall() for table in tables}
+    raw.close()
+    opened = await Database.open(path)
+    for table, rows in before.items():
+        after = [tuple(row) for row in await opened.fetch(f"SELECT * FROM {table}")]
+        assert [row[: len(old)] for row, old in zip(after, rows, strict=True)] == rows, table
+    assert [tuple(row) for row in await opened.fetch("SELECT turn, revised FROM journal")] == [(None, 0)]
+    assert [row["language_fixed"] for row in await opened.fetch("SELECT language_fixed FROM accounts")] == [0]
+    assert await opened.fetch("SELECT * FROM waiting") == []
+    schema = "SELECT type, name, sql FROM sqlite_schema ORDER BY name"
+    carried = [tuple(row) for row in await opened.fetch(schema)]
+    await opened.close()
+    fresh = await Database.open(tmp_path / "new.db")
+    assert [tuple(row) for row in await fresh.fetch(schema)] == carried
+    await fresh.close()
+
+
+async def test_what_version_1_knew_is_edited_deleted_and_moved_like_anything_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    path = tmp_path / "r.db"
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "migrations", lambda: migrations()[:1])
+        await (await Database.open(path)).close()
+    with sqlite3.connect(path) as raw:
+        for statement in FILLED:
+            raw.execute(statement)
+    raw.close()
+    async with housed(path, clock) as house:
+        (entry,) = await house.memory.history(house.owner)
+        assert entry.text == "用户早起"
+        assert (await house.hear("早", id_="7", waits=True)).waiting is False
+        line = Line("user", "Lin", clock(), "晚", platform_id="7")
+        revision = await house.memory.revise(house.owner, house.chat, "7", line, now=clock())
+        assert revision is not None
+        assert (revision.withdrawn, revision.message.text) == (("用户早起",), "晚")
+        assert await house.memory.withdraw(house.owner, house.chat, ["7"], now=clock()) == 1
 
 
 async def test_scrubbing_leaves_no_byte_of_a_deleted_row(db: Database) -> None:

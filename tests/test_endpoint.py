@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.endpoint import ContextTooLong, failure
+from bot.endpoint import ContextTooLong, PicturesRefused, failure, picture_refusal
 from bot.llm import normalise_base_url
 
 
@@ -109,3 +109,41 @@ def test_the_endpoints_words_are_told_where_nobodys_were_sent_and_not_in_the_log
     assert words in error.told
     assert "ill" not in f"{error!r} {error}"
     assert "400" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("Invalid content type. image_url is only supported by certain models.", 400),
+        ("messages[1]: unknown variant `image_url`, expected `text`", 422),
+        ("messages.0.content must be a string", 400),
+        ("tiny is not a multimodal model", 400),
+        ("参数错误", 400),
+        ("No endpoints found that support image input", 404),
+        ("image input is not supported - hint: you may need to provide the mmproj", 500),
+        ("The model is not a VLM (Vision Language Model)", None),
+        ("", 413),
+        ("", 415),
+    ],
+)
+def test_a_request_with_pictures_may_be_refused_for_them(words: str, status: int | None) -> None:
+    error = picture_refusal(failure(words, status=status))
+    assert isinstance(error, PicturesRefused)
+    assert (error.kind, error.status, error.detail) == ("no_images", status, words)
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("maximum context length is 4096 tokens", 400),
+        ("the prompt is too long", 413),
+        ("Incorrect API key", 401),
+        ("too many images a minute", 429),
+        ("no such model", 404),
+        ("out of memory", 500),
+        ("<title>Gateway</title>", None),
+    ],
+)
+def test_what_pictures_cannot_be_blamed_for_stays_what_it_is(words: str, status: int | None) -> None:
+    error = failure(words, status=status)
+    assert picture_refusal(error) is error

@@ -19,6 +19,7 @@ from memory.ports import Vector
 from memory.promises import Promises
 from memory.stores import Stores
 from memory.traces import Traces
+from memory.waiting import Waits
 from tests.conftest import Clock
 from tests.shelf import Shelf
 
@@ -89,6 +90,7 @@ async def world(tmp_path: Path, clock: Clock) -> AsyncIterator[World]:
         Embeddings(shelf.db, shelf.accounts, HashEmbedder(), clock),
         Traces(shelf.db, shelf.accounts),
         Promises(shelf.db, shelf.accounts),
+        Waits(shelf.db),
     )
     yield World(shelf, stores, Forgetting(shelf.db, stores, shelf.sessions, timedelta(minutes=10)))
     await shelf.db.close()

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from bot.llm import LLM, ContextTooLong, LLMError, Outcome
+from bot.llm import LLM, ContextTooLong, LLMError, Outcome, PicturesRefused
+from bot.media import Content, Picture, as_content
 from config.settings import ModelSettings
 from memory.ports import Completer, CompleterUnavailable
 from tests.servers.openai_server import OpenAIServer
@@ -18,6 +19,8 @@ from tests.servers.openai_server import OpenAIServer
 KEY = "sk-secret-0123456789"
 HI = [{"role": "user", "content": "hi"}]
 WEB_PAGE = "<!DOCTYPE html><title>Gateway</title>"
+PNG = Picture("image/png", b"\x89PNG\r\n\x1a\n", "cat.png")
+JPEG = Picture("image/jpeg", b"\xff\xd8\xff\xe0", "dog.jpg")
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"facts": {"type": "array"}}}
 
 
@@ -37,15 +40,15 @@ def client(base_url: str, **settings: Any) -> LLM:
     return LLM(base_url, KEY, "scripted", ModelSettings(**{"timeout_seconds": 5, "retries": 0, **settings}))
 
 
-async def ask(llm: LLM, text: str = "hi") -> tuple[list[str], Outcome]:
-    stream = llm.stream([{"role": "user", "content": text}], max_tokens=50)
+async def ask(llm: LLM, content: Content = "hi") -> tuple[list[str], Outcome]:
+    stream = llm.stream([{"role": "user", "content": content}], max_tokens=50)
     frames = [frame async for frame in stream]
     return frames, stream.outcome
 
 
-async def failing(llm: LLM, text: str = "hi") -> LLMError:
+async def failing(llm: LLM, content: Content = "hi") -> LLMError:
     with pytest.raises(LLMError) as caught:
-        await ask(llm, text)
+        await ask(llm, content)
     return caught.value
 
 
@@ -352,6 +355,57 @@ async def test_lone_surrogates_reach_the_endpoint_as_text(server: OpenAIServer, 
     assert server.chats[0].last_user == "a\ufffdb😀"
 
 
+async def test_pictures_go_along_with_the_words(server: OpenAIServer, llm: LLM) -> None:
+    server.sees = True
+    server.on("what is this", reply="A cat and a dog.")
+    assert (await ask(llm, as_content("what is this\ud800?", [PNG, JPEG])))[1].text == "A cat and a dog."
+    assert server.chats[0].last_user == "what is this\ufffd?"
+    assert server.chats[0].pictures == [(PNG.mime, PNG.data), (JPEG.mime, JPEG.data)]
+
+
+async def test_words_alone_go_as_plain_content(server: OpenAIServer, llm: LLM) -> None:
+    server.on("hi", reply="Hello")
+    await ask(llm, as_content("hi", []))
+    assert server.chats[0].messages == HI
+
+
+async def test_a_model_that_does_not_see_is_told_apart_and_answers_without_pictures(
+    server: OpenAIServer, llm: LLM
+) -> None:
+    server.on("hi", reply="Hello")
+    error = await failing(llm, as_content("hi", [PNG]))
+    assert isinstance(error, PicturesRefused)
+    assert (error.kind, error.status) == ("no_images", 400)
+    assert "OPENAI_MODEL" in str(error)
+    assert (await ask(llm))[1].text == "Hello"
+
+
+async def test_what_is_refused_beside_the_pictures_is_still_learnt(server: OpenAIServer, llm: LLM) -> None:
+    server.sees = True
+    server.fault(match="stream_options", status=400, body={"error": {"message": "extra: stream_options"}}, times=9)
+    server.on("hi", reply="Hello")
+    assert (await ask(llm, as_content("hi", [PNG])))[1].text == "Hello"
+
+
+async def test_pictures_refused_inside_the_stream_are_told_apart(server: OpenAIServer, llm: LLM) -> None:
+    server.sees = True
+    server.on("hi", chunks=['{"error":{"message":"image input is not supported","code":500}}'])
+    assert (await failing(llm, as_content("hi", [PNG]))).kind == "no_images"
+
+
+async def test_without_pictures_no_refusal_is_blamed_on_them(server: OpenAIServer, llm: LLM) -> None:
+    server.fault(status=400, body={"error": {"message": "bad input: my picture of an image_url"}})
+    assert (await failing(llm)).kind == "refused"
+
+
+async def test_pictures_do_not_hide_what_else_is_wrong(server: OpenAIServer, llm: LLM) -> None:
+    for status, kind in ((401, "unauthorised"), (429, "rate_limited"), (503, "overloaded")):
+        server.fault(status=status, body={"error": {"message": "no"}})
+        assert (await failing(llm, as_content("hi", [PNG]))).kind == kind
+    server.fault(status=400, body={"error": {"code": "context_length_exceeded", "message": "too long"}})
+    assert isinstance(await failing(llm, as_content("hi", [PNG])), ContextTooLong)
+
+
 async def test_complete_asks_for_the_schema_and_returns_the_bare_text(server: OpenAIServer, llm: LLM) -> None:
     server.on("hi", reply='<think>hm</think>{"facts": []}')
     completer: Completer = llm
@@ -423,6 +477,17 @@ async def test_the_probe_tells_whether_json_comes_back(
 ) -> None:
     server.on("JSON", reply=reply)
     assert await llm.probe_json() is able
+
+
+@pytest.mark.parametrize(("reply", "sees"), [("It is Red.", True), ("I cannot see pictures.", False)])
+async def test_the_probe_tells_whether_a_picture_is_seen(
+    server: OpenAIServer, llm: LLM, reply: str, *, sees: bool
+) -> None:
+    server.sees = True
+    server.on("colour", reply=reply)
+    assert await llm.probe_images() is sees
+    ((mime, data),) = server.chats[0].pictures
+    assert (mime, data[16:24]) == ("image/png", bytes([0, 0, 0, 64, 0, 0, 0, 64]))
 
 
 def test_a_key_that_cannot_be_sent_is_refused_by_name() -> None:

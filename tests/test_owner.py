@@ -8,35 +8,43 @@ from collections.abc import Iterator
 import pytest
 
 import memory.accounts
+import memory.answering
 import memory.distill
 import memory.embedding
 import memory.facts
 import memory.forget
 import memory.journal
+import memory.moving
 import memory.profile
 import memory.promises
 import memory.recall
 import memory.reconcile
+import memory.revising
 import memory.sessions
 import memory.timeline
 import memory.traces
+import memory.waiting
 from memory import Memory
 
 WALKED: tuple[type, ...] = (
     Memory,
     memory.accounts.Chats,
+    memory.answering.Answering,
     memory.distill.Distiller,
     memory.embedding.Embeddings,
     memory.facts.Facts,
     memory.forget.Forgetting,
     memory.journal.Journal,
+    memory.moving.Moves,
     memory.profile.Profile,
     memory.promises.Promises,
     memory.recall.Recall,
     memory.reconcile.Gate,
+    memory.revising.Revising,
     memory.sessions.Sessions,
     memory.timeline.Timeline,
     memory.traces.Traces,
+    memory.waiting.Waits,
 )
 
 WITHOUT_OWNER = {
@@ -46,6 +54,14 @@ WITHOUT_OWNER = {
     ("Memory", "known_account"): "this is where an owner comes from",
     ("Memory", "run_due"): "housekeeping goes owner by owner inside",
     ("Memory", "notices"): "gives each notice with its owner",
+    ("Memory", "author_of"): "this is where an owner comes from: a deletion names a message, not who wrote it",
+    ("Memory", "waiting"): "gives each message that waits with its owner, at a start",
+    ("Memory", "moved"): "a group is nobody's own: its chats get another key, no memory is read",
+    ("Memory", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
+    ("Answering", "waiting"): "gives each message that waits with its owner, at a start",
+    ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
+    ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
+    ("Waits", "owners_waiting"): "returns account numbers, no memory",
     ("Promises", "owners_owed"): "returns account numbers, no memory",
     ("Promises", "owners_due"): "returns account numbers, no memory",
     ("Sessions", "owners_due"): "returns account numbers, no memory",

@@ -24,6 +24,7 @@ from memory.recall import Recall, RecallOptions
 from memory.shipped import probe_texts, shipped_texts
 from memory.stores import Stores
 from memory.traces import Traces
+from memory.waiting import Waits
 from tests.conftest import Clock
 from tests.shelf import Shelf, cite, fact, profile
 
@@ -105,6 +106,7 @@ def world_of(shelf: Shelf, embedder: Meanings | None, *, timeout: float = 2.0, m
         embeddings=Embeddings(shelf.db, shelf.accounts, embedder, shelf.clock),
         traces=Traces(shelf.db, shelf.accounts),
         promises=Promises(shelf.db, shelf.accounts),
+        waits=Waits(shelf.db),
     )
     indexes = Indexes(stores, most_bytes=most_bytes)
     return World(shelf, stores, indexes, Recall(stores, indexes, RecallSettings(timeout_seconds=timeout), len))

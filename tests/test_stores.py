@@ -216,6 +216,56 @@ async def test_an_account_is_its_platform_and_id_never_its_name(shelf: Shelf) ->
         assert other.no != shelf.owner.no
 
 
+async def test_a_language_that_was_chosen_stays_whatever_the_person_writes(shelf: Shelf) -> None:
+    accounts, owner = shelf.accounts, shelf.owner
+    await accounts.speak(owner, "en")
+    assert await language(shelf) == ("en", False)
+    await accounts.fix_language(owner, "zh")
+    await accounts.speak(owner, "en")
+    assert await language(shelf) == ("zh", True)
+    await accounts.fix_language(owner, None)
+    assert await language(shelf) == ("zh", False)
+    await accounts.speak(owner, "en")
+    assert await language(shelf) == ("en", False)
+
+
+async def language(shelf: Shelf) -> tuple[str, bool]:
+    known = await shelf.accounts.numbered(shelf.owner.no)
+    return known.language, known.language_fixed
+
+
+async def test_a_memory_that_loses_a_citation_was_said_when_the_others_were(
+    shelf: Shelf, store: EntryStore[Any], make: Make
+) -> None:
+    entry = await add(shelf, store, make("豆浆"))
+    first = entry.provenance.citations[0]
+    again = [await shelf.say(text) for text in ("还是豆浆", "仍是豆浆")]
+    for message in again:
+        await store.confirm(shelf.owner, entry.id, Citation(message.id, message.text, message.at), confidence=1.0)
+    await store.uncite(await stranger(shelf), entry.id, [first.message])
+    await store.uncite(shelf.owner, entry.id, [again[1].id])
+    kept = (await store.get(shelf.owner, [entry.id]))[entry.id].provenance
+    assert (kept.confirmations, kept.said_at, kept.confirmed_at) == (2, again[0].at, again[0].at)
+    await store.uncite(shelf.owner, entry.id, [again[0].id])
+    kept = (await store.get(shelf.owner, [entry.id]))[entry.id].provenance
+    assert (kept.citations, kept.said_at, kept.confirmed_at) == ((first,), first.at, None)
+
+
+async def test_what_was_closed_is_found_by_what_closed_it(shelf: Shelf, store: EntryStore[Any], make: Make) -> None:
+    one, two, three = [await add(shelf, store, make(text)) for text in ("豆浆", "咖啡", "红茶")]
+    ended_by = await shelf.say("不喝咖啡了")
+    await store.retire(shelf.owner, one.id, at=shelf.clock(), successor=three.id, reason="superseded")
+    await store.retire(shelf.owner, two.id, at=shelf.clock(), successor=None, reason="ended", ended_by=ended_by.id)
+    assert [e.id for e in await store.closed_by(shelf.owner, [three.id], [])] == [one.id]
+    assert [e.id for e in await store.closed_by(shelf.owner, [], [ended_by.id])] == [two.id]
+    assert await store.closed_by(await stranger(shelf), [three.id], [ended_by.id]) == []
+    await store.succeed(await stranger(shelf), one.id, two.id)
+    await store.succeed(shelf.owner, three.id, two.id)
+    assert await store.closed_by(shelf.owner, [two.id], []) == []
+    await store.reopen(shelf.owner, two.id)
+    assert await store.closed_by(shelf.owner, [], [ended_by.id]) == []
+
+
 def test_rows_carry_their_owner_in_every_id(shelf: Shelf) -> None:
     assert shelf.owner.owns(shelf.owner.first_id + 1)
     assert not shelf.owner.owns(shelf.owner.last_id + 1)

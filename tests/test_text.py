@@ -8,43 +8,54 @@ import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.text import clean, is_blank, split, utf16_length
+from bot.text import Span, clean, is_blank, is_unseen, split, utf16_length
 
 MEASURES = st.sampled_from([utf16_length, len])
 ANY_TEXT = st.text(st.characters())
 """Every code point, lone surrogates and control characters among them."""
 WRITTEN = st.lists(
     st.sampled_from(
-        ["a", "word ", "Done. ", "好。", "汉字", "\n", "\n\n", "😀", "👩‍👩‍👧‍👦", "🇩🇪", "é", "\u0301", "`", "**"]
+        ["a", "word ", "Done. ", "好。", "汉字", "\n", "\n\n", "😀", "👩‍👩‍👧‍👦", "🇩🇪", "é", "\u0301", "<", ">"]
     )
 ).map("".join)
-CODE = st.lists(st.sampled_from(["```q\n", "```\n", "~~~\n", "x = 1\n", "text ", "好。", "\n\n", "😀", "`"])).map(
-    "".join
-)
-FENCE = regex.compile(r"^ {0,3}(?:`{3,}|~{3,}).*\n?", regex.MULTILINE)
+MARKED = regex.compile(r"<(?P<within>[^<>\s](?:[^<>]*[^<>\s])?)>")
+"""A markup of one kind, for what split does with spans whatever they are."""
 
 
-@given(ANY_TEXT | WRITTEN | CODE, st.integers(2, 60), MEASURES)
-@example("```a\n" + "x" * 40, 20, len)
+def spans(text: str) -> list[Span]:
+    return [
+        Span(mark.start(), mark.start("within"), mark.end("within"), mark.end(), "<", ">")
+        for mark in MARKED.finditer(text)
+    ]
+
+
+@given(ANY_TEXT | WRITTEN, st.integers(2, 60), MEASURES)
+@example("<" + "x" * 40 + ">", 9, len)
 @example("🇩🇪" * 9, 7, utf16_length)
 def test_no_part_is_over_the_limit_or_empty(text: str, limit: int, measure: Callable[[str], int]) -> None:
-    parts = split(text, limit, measure)
+    parts = split(text, limit, measure, spans=spans(text))
     assert all(measure(part) <= limit for part in parts)
     assert text == "" or all(parts)
 
 
 @given(ANY_TEXT | WRITTEN, st.integers(2, 60), MEASURES)
-def test_joined_parts_equal_a_text_without_code_blocks(text: str, limit: int, measure: Callable[[str], int]) -> None:
-    if not FENCE.search(text):
-        assert "".join(split(text, limit, measure)) == text
+def test_joined_parts_equal_a_text_without_spans(text: str, limit: int, measure: Callable[[str], int]) -> None:
+    assert "".join(split(text, limit, measure)) == text
 
 
-@given(CODE, st.integers(2, 200), MEASURES)
-def test_only_fences_and_line_ends_are_ever_added(text: str, limit: int, measure: Callable[[str], int]) -> None:
-    joined = "".join(split(text, limit, measure))
-    marks = regex.compile(r"[`~\nq]")
-    assert marks.sub("", joined) == marks.sub("", text)
+@given(WRITTEN, st.integers(2, 60), MEASURES)
+def test_of_a_text_with_spans_only_their_marks_are_added(text: str, limit: int, measure: Callable[[str], int]) -> None:
+    joined = "".join(split(text, limit, measure, spans=spans(text)))
+    bare = regex.compile(r"[<>]")
+    assert bare.sub("", joined) == bare.sub("", text)
     assert len(joined) >= len(text)
+
+
+@given(st.lists(st.sampled_from(["<", ">", "word ", "好。", "\n", "x"])).map("".join), st.integers(12, 60))
+def test_every_part_is_balanced_by_itself(text: str, limit: int) -> None:
+    balanced = "".join(match[0] for match in MARKED.finditer(text))
+    for part in split(balanced, limit, len, spans=spans(balanced)):
+        assert not regex.search(r"[<>]", MARKED.sub("", part))
 
 
 @given(WRITTEN, st.integers(25, 80), MEASURES)
@@ -76,21 +87,29 @@ def test_a_part_ends_where_a_reader_would_pause(text: str, parts: list[str]) -> 
     assert split(text, 16, len) == parts
 
 
-def test_a_cut_code_block_is_closed_and_opened_again_with_its_language() -> None:
-    text = "Look:\n```python\n" + "".join(f"line_{n} = {n}\n" for n in range(20)) + "```\nDone."
-    parts = split(text, 100, len)
-    assert len(parts) > 2
-    assert all(part.count("```") == 2 and len(part) <= 100 for part in parts)
-    assert all(part.startswith("```python\nline_") for part in parts[1:])
-    code = "".join(line for part in parts for line in part.splitlines(keepends=True) if "=" in line)
-    assert code == "".join(f"line_{n} = {n}\n" for n in range(20))
+def test_marks_stand_at_the_words_they_mark_and_the_space_outside() -> None:
+    text = "Look: <one two three four five six> seven"
+    parts = split(text, 20, len, spans=spans(text))
+    assert parts == ["Look: <one two> ", "<three four five> ", "<six> seven"]
 
 
-def test_a_cut_never_leaves_an_opening_fence_without_code() -> None:
-    text = "x" * 30 + "\n```python\n" + "y = 1\n" * 10 + "```"
-    first, second, *_ = split(text, 42, len)
-    assert first == "x" * 30 + "\n"
-    assert second.startswith("```python\ny = 1\n")
+def test_a_cut_never_leaves_an_opening_mark_without_content() -> None:
+    text = "x" * 14 + " <yyyy yyyy yyyy>"
+    assert split(text, 18, len, spans=spans(text)) == ["x" * 14 + " ", "<yyyy yyyy yyyy>"]
+
+
+def test_what_is_whole_moves_to_the_next_part_if_it_fits_into_one() -> None:
+    text = "a b c d e f [one two three four]"
+    link = Span(12, 13, len(text) - 1, len(text), "[", "]", whole=True)
+    assert split(text, 24, len, spans=[link]) == ["a b c d e f ", "[one two three four]"]
+    assert split(text, 16, len, spans=[link]) == ["a b c d e f ", "[one two three] ", "[four]"]
+    assert split("ab http://cd ef", 8, len, whole=regex.compile(r"http\S+")) == ["ab ", "http://c", "d ef"]
+
+
+def test_a_block_is_closed_and_opened_on_lines_of_its_own_behind_its_indent() -> None:
+    text = "> {\n> one\n> two\n> three\n> }\n"
+    block = Span(2, 4, 24, 28, "{\n", "}", block=True, indent="> ")
+    assert split(text, 24, len, spans=[block]) == ["> {\n> one\n> two\n> }", "> {\n> three\n> }\n"]
 
 
 def test_cuts_stay_where_they_are_while_the_text_grows() -> None:
@@ -114,13 +133,11 @@ def test_a_text_of_exactly_the_limit_is_one_part(length: int, parts: int) -> Non
     assert len(split("a" * length, 4_096, utf16_length)) == parts
 
 
-@pytest.mark.parametrize(
-    "unit", ["a", "好", "🇩🇪", "e\u0301", "\u0301", "a. ", "```\n```\n", "```x\nbody\n", "\n\n", "`" * 3]
-)
+@pytest.mark.parametrize("unit", ["a", "好", "🇩🇪", "e\u0301", "\u0301", "a. ", "<a>", "<b", "\n\n", "`" * 3])
 def test_a_hundred_kilobytes_are_cut_in_time_that_grows_with_length(unit: str) -> None:
     text = unit * (100_000 // len(unit.encode()))
     began = time.perf_counter()
-    parts = split(text, 2_000, utf16_length)
+    parts = split(text, 2_000, utf16_length, spans=spans(text))
     assert time.perf_counter() - began < 3
     assert all(utf16_length(part) <= 2_000 for part in parts)
 
@@ -157,6 +174,11 @@ def test_only_what_no_platform_takes_is_cleaned_away(raw: str, cleaned: str) -> 
 )
 def test_what_nobody_would_see_is_blank(text: str) -> None:
     assert is_blank(text)
+
+
+def test_signs_are_seen_where_they_are_not_markup() -> None:
+    assert is_unseen(" \u200b\u2060\n")
+    assert not is_unseen("** **")
 
 
 @pytest.mark.parametrize("text", ["0", "*", "**没有收尾", "好", "😀", "-", "**x**", "*" * 100_001])

@@ -6,7 +6,7 @@ import asyncio
 import sys
 import uuid
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TextIO
 
 from prompt_toolkit import PromptSession
@@ -15,7 +15,19 @@ from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.shortcuts import print_formatted_text
 
-from bot.message import Button, ChatRef, CommandSpec, Incoming, Press, Reply, Submit
+from bot.message import (
+    Button,
+    ChatRef,
+    CommandSpec,
+    DeliveryError,
+    Incoming,
+    Posted,
+    Press,
+    Reply,
+    Seen,
+    Sink,
+    Submit,
+)
 from bot.text import clean
 
 LEAVE = frozenset({"/exit", "/quit"})
@@ -28,6 +40,7 @@ class ConsoleAdapter:
     """
 
     name = "console"
+    repeats_for = timedelta(0)
 
     def __init__(
         self,
@@ -47,8 +60,9 @@ class ConsoleAdapter:
         self._chat = ChatRef(self.name, f"dm:{user}")
         self._buttons: tuple[Button, ...] = ()
 
-    async def run(self, submit: Submit, commands: tuple[CommandSpec, ...]) -> None:
+    async def run(self, submit: Submit, commands: tuple[CommandSpec, ...], seen: Seen) -> None:
         """Read a line, wait for its answer, read the next, until the input ends or the person leaves."""
+        await seen()
         read = self._prompted(commands) if self._tty else self._piped
         while (line := await read()) is not None:
             text = clean(line).strip()
@@ -64,6 +78,13 @@ class ConsoleAdapter:
         """Print something nobody asked for just now."""
         if chat == self._chat:
             self.print(reply)
+
+    def sink(self, incoming: Incoming, *, shown: tuple[str, ...] = (), begun: bool = False) -> Sink:
+        """Answer a message of the past in this terminal; what its last one showed is gone."""
+        del shown, begun
+        if incoming.chat != self._chat:
+            raise DeliveryError("another person's chat", later=True)
+        return ConsoleSink(self)
 
     def print(self, reply: Reply, *, shown: str = "") -> None:
         """Print a reply, or what of it is not ``shown`` yet, and number its buttons."""
@@ -125,6 +146,9 @@ class ConsoleSink:
         self._console = console
         self._shown = ""
         self.finished = asyncio.Event()
+
+    def watch(self, posted: Posted) -> None:
+        """A terminal keeps no messages that an answer could go on in."""
 
     async def show(self, text: str) -> None:
         """Print what has grown; text that was withdrawn is printed anew below."""

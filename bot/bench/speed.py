@@ -21,11 +21,12 @@ from typing import Any, Final, TypeVar
 from rich.console import Console
 from rich.table import Table
 
-from bot.app import built
+from bot.app import App, built
 from bot.bench.people import DIMENSIONS, START, GivenVectors, Person, fill, opened, person, sentences
 from bot.bench.scan import scan_times
-from bot.commands import Commands, Turn
-from bot.message import ChatRef, Incoming, Reply
+from bot.commands import Commands, Order
+from bot.message import ChatRef, Incoming, Posted, Reply, Sink
+from bot.turn import Said
 from config.settings import EmbedderSettings, Settings
 from memory import Line, Memory, embedding
 from memory.accounts import Accounts
@@ -210,8 +211,8 @@ async def whatdoyouknow(folder: Path, size: int) -> float:
     async with opened(path) as memory:
         who = await person(memory, "ann")
         heard = await memory.note(who.owner, who.room, Line("user", "ann", NOW, "", "command"))
-        commands, turn = Commands(memory, lambda: NOW), Turn(who.owner, who.room, heard.message, "whatdoyouknow", "")
-        times = [await _milliseconds(commands.run(turn)) for _ in range(QUESTIONS)]
+        commands, order = Commands(memory, lambda: NOW), Order(who.owner, who.room, heard.message, "whatdoyouknow", "")
+        times = [await _milliseconds(commands.run(order)) for _ in range(QUESTIONS)]
     return statistics.median(times[1:])
 
 
@@ -246,6 +247,9 @@ class _Nobody:
 
     replies: list[Reply] = field(default_factory=list)
 
+    def watch(self, posted: Posted) -> None:
+        """Nothing is shown."""
+
     async def show(self, text: str) -> None:
         """Drop a frame."""
 
@@ -268,8 +272,14 @@ async def turn_overhead(folder: Path) -> float:
         times = []
         for number, text in enumerate(sentences(60, seed=3)):
             incoming = Incoming(chat, "1", "Ann", f"m{number}", text, START + timedelta(seconds=number))
-            times.append(await _milliseconds(app.agent.answer(incoming, sink)))
+            times.append(await _milliseconds(_answered(app, incoming, sink)))
     return statistics.median(times[10:])
+
+
+async def _answered(app: App, incoming: Incoming, sink: Sink) -> None:
+    heard = await app.agent.hear(incoming)
+    if isinstance(heard, Said):
+        await app.agent.answer([heard], sink)
 
 
 # ---- the whole run -----------------------------------------------------------------------------------

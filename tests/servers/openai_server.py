@@ -8,12 +8,13 @@
         assert "花粉" in server.chats[-1].prompt
 
 A request that nothing was scripted for answers 400 (a 500 would be retried and look like a hang) and
-fails the test when the server is left.
+fails the test when the server is left. Pictures are refused as models without eyes do it, unless ``sees``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,6 +27,9 @@ from aiohttp import web
 FOREVER = 1_000_000_000
 PIECE = 3
 """Characters in one delta of a streamed reply; small, so that whatever spans deltas is exercised."""
+
+BEGINNINGS = {"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/webp": b"RIFF"}
+"""How pictures begin, by type; other types are refused."""
 
 EmbedFunction = Callable[[str], Sequence[float]]
 
@@ -45,14 +49,54 @@ class Request:
 
     @property
     def prompt(self) -> str:
-        """Every message, one "role: content" a line."""
-        return "\n".join(f"{message['role']}: {message['content']}" for message in self.messages)
+        """The words of every message, one "role: content" a line."""
+        return "\n".join(f"{message['role']}: {words_of(message['content'])}" for message in self.messages)
 
     @property
     def last_user(self) -> str:
         """The newest message of a person."""
-        users = [str(message["content"]) for message in self.messages if message["role"] == "user"]
+        users = [words_of(message["content"]) for message in self.messages if message["role"] == "user"]
         return users[-1] if users else ""
+
+    @property
+    def pictures(self) -> list[tuple[str, bytes]]:
+        """Type and content of every picture. Raises ValueError for one that is none."""
+        parts = (part for message in self.messages for part in parts_of(message["content"]))
+        return [picture(part["image_url"]["url"]) for part in parts if part["type"] == "image_url"]
+
+
+def parts_of(content: Any) -> list[dict[str, Any]]:
+    """Return the parts of a message's content. Raises ValueError for what OpenAI's API has no name for."""
+    match content:
+        case str():
+            return [{"type": "text", "text": content}]
+        case [_, *_]:
+            for part in content:
+                match part:
+                    case {"type": "text", "text": str(text), **rest} if text and not rest:
+                        pass
+                    case {"type": "image_url", "image_url": {"url": str(), **options}, **rest} if not options | rest:
+                        pass
+                    case _:
+                        raise ValueError(f"no content part: {part}")
+            return list(content)
+        case _:
+            raise ValueError(f"no content: {content!r}")
+
+
+def words_of(content: object) -> str:
+    """Return the words of a message's content."""
+    return "\n".join(part["text"] for part in parts_of(content) if part["type"] == "text")
+
+
+def picture(url: str) -> tuple[str, bytes]:
+    """Return type and content of a data URL. Raises ValueError when its content is not what it claims."""
+    head, _, data = url.partition(",")
+    claim = re.fullmatch(r"data:(image/\w+);base64", head)
+    content = base64.b64decode(data, validate=True)
+    if claim is None or not content.startswith(BEGINNINGS.get(claim[1], b"\0")):
+        raise ValueError(f"not the picture it claims to be: {head}")
+    return claim[1], content
 
 
 @dataclass(slots=True)
@@ -126,8 +170,15 @@ class Embeddings:
 class OpenAIServer:
     """The endpoint. Use as an asynchronous context manager."""
 
-    def __init__(self, *, models: Sequence[str] = ("scripted",), faults: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        models: Sequence[str] = ("scripted",),
+        faults: Iterable[Mapping[str, Any]] = (),
+        sees: bool = False,
+    ) -> None:
         self.models = list(models)
+        self.sees = sees
         self.requests: list[Request] = []
         self.unmatched: list[str] = []
         self.port = 0
@@ -250,6 +301,12 @@ class OpenAIServer:
         return _refusal(f"no scripted answer for: {what}")
 
     async def _chat(self, raw: web.Request, request: Request) -> web.StreamResponse:
+        try:
+            pictures = request.pictures
+        except ValueError as error:
+            return self._refuse_unmatched(str(error))
+        if pictures and not self.sees:
+            return _refusal("Invalid content type. image_url is only supported by certain models.")
         rule = next((rule for rule in self._rules if rule.fits(request)), None)
         if rule is None:
             return self._refuse_unmatched(request.prompt)

@@ -6,9 +6,8 @@
         ...                                  # point a client at server.base_url with server.token
         await server.until(lambda: server.chat(1001).texts == ["hi"])
 
-Lengths are counted in UTF-16 units. Formatted text is not spoken here: ``parse_mode`` and ``entities``
-are refused like every other parameter the server does not know. ``clock`` counts seconds and decides
-when a flood is over. Error texts are the customary ones.
+Lengths are counted in UTF-16 units. Text is formatted by entities alone: ``parse_mode`` is refused like
+every other parameter the server does not know. ``clock`` counts seconds and decides when a flood is over.
 """
 
 from __future__ import annotations
@@ -19,45 +18,33 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Final, Self
-from urllib.parse import parse_qsl
 
 from aiohttp import web
 
-PARAMETERS: Final[Mapping[str, frozenset[str]]] = {
-    "getMe": frozenset(),
-    "getUpdates": frozenset({"offset", "limit", "timeout", "allowed_updates"}),
-    "deleteWebhook": frozenset({"drop_pending_updates"}),
-    "sendMessage": frozenset(
-        {"chat_id", "text", "message_thread_id", "reply_markup", "reply_parameters", "link_preview_options"}
-    ),
-    "editMessageText": frozenset({"chat_id", "message_id", "text", "reply_markup", "link_preview_options"}),
-    "deleteMessage": frozenset({"chat_id", "message_id"}),
-    "sendChatAction": frozenset({"chat_id", "action", "message_thread_id"}),
-    "answerCallbackQuery": frozenset({"callback_query_id", "text", "show_alert"}),
-    "setMyCommands": frozenset({"commands", "scope", "language_code"}),
-    "getMyCommands": frozenset({"scope", "language_code"}),
-}
-"""Every method this server knows, with all it takes. Another method is 404, another parameter 400."""
+from tests.servers.telegram_chats import DATE, Chat, Chats, dressed
+from tests.servers.telegram_rules import (
+    MAX_DOWNLOAD,
+    MAX_UPLOAD,
+    PARAMETERS,
+    Refusal,
+    bad,
+    checked_commands,
+    checked_markup,
+    checked_text,
+    menu_key,
+    parameters_of,
+    units,
+)
+from tests.servers.telegram_updates import Updates
 
-GENERAL: Final = 1
-"""Id of a forum's General topic, which is never sent to by its id."""
-DATE: Final = 1_772_452_800
-"""When everything is sent: 2 March 2026, 12:00 UTC."""
-MAX_TEXT: Final = 4_096
-MAX_COMMANDS: Final = 100
 LATE_ANSWER: Final = 15.0
 """Seconds after which a pressed button is no longer answered."""
 
 _COMMAND: Final = re.compile(r"^/\w+(?:@\w+)?")
 _MENTION: Final = re.compile(r"(?<!\w)@\w{4,}")
-
-
-def units(text: str) -> int:
-    """UTF-16 units of a text."""
-    return sum(2 if ord(char) > 0xFFFF else 1 for char in text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +55,7 @@ class Request:
     params: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return f"{self.method} {json.dumps(self.params, ensure_ascii=False)}"
+        return f"{self.method} {json.dumps(self.params, ensure_ascii=False, default=len)}"
 
 
 @dataclass(slots=True)
@@ -90,53 +77,6 @@ class Fault:
     times: int = 1
 
 
-class Refusal(Exception):
-    """A request the platform does not carry out."""
-
-    def __init__(self, status: int, description: str, **parameters: Any) -> None:
-        super().__init__(description)
-        self.status = status
-        self.parameters = parameters
-
-    def response(self) -> web.Response:
-        body: dict[str, Any] = {"ok": False, "error_code": self.status, "description": str(self)}
-        return web.json_response(
-            body | ({"parameters": self.parameters} if self.parameters else {}), status=self.status
-        )
-
-
-def bad(description: str) -> Refusal:
-    """A request that is wrong in itself."""
-    return Refusal(400, f"Bad Request: {description}")
-
-
-@dataclass(slots=True)
-class Chat:
-    """A chat and what stands in it; ``threads`` are its topics with whether each is open."""
-
-    id: int
-    type: str = "private"
-    title: str = ""
-    blocked: bool = False
-    threads: dict[int, bool] = field(default_factory=dict)
-    messages: dict[int, dict[str, Any]] = field(default_factory=dict)
-    bot_id: int = 0
-
-    @property
-    def ours(self) -> list[dict[str, Any]]:
-        """The bot's messages as they stand now, in order."""
-        return [message for message in self.messages.values() if message["from"]["id"] == self.bot_id]
-
-    @property
-    def texts(self) -> list[str]:
-        """What the bot's messages say now, in order."""
-        return [message["text"] for message in self.ours]
-
-    def payload(self) -> dict[str, Any]:
-        named = {"first_name": f"User {self.id}"} if self.type == "private" else {"title": self.title}
-        return {"id": self.id, "type": self.type, **named}
-
-
 class TelegramServer:
     """The platform: people write and press, the bot polls and answers."""
 
@@ -153,17 +93,14 @@ class TelegramServer:
         self.requests: list[Request] = []
         self.faults: list[Fault] = []
         self.commands: dict[tuple[str, str], list[dict[str, str]]] = {}
-        self.chats: dict[int, Chat] = {}
-        self.updates: list[dict[str, Any]] = []
+        self.chats = Chats(self.me)
+        self.files: dict[str, tuple[bytes, int]] = {}
+        self.updates = Updates(self._notice)
         self._clock = clock
         self._floods: dict[tuple[str, Any], float] = {}
         self._presses: dict[str, float] = {}
-        self._allowed: list[str] = []
         self._numbers = itertools.count(1)
-        self._update_numbers = itertools.count(7_000)
         self._changed = asyncio.Condition()
-        self._poll = asyncio.Event()
-        self._arrived = asyncio.Event()
         self._runner: web.AppRunner | None = None
 
     async def __aenter__(self) -> Self:
@@ -181,8 +118,9 @@ class TelegramServer:
         await self._open(int(self.base_url.rpartition(":")[2]))
 
     async def _open(self, port: int) -> None:
-        app = web.Application()
+        app = web.Application(client_max_size=2 * MAX_UPLOAD)
         app.router.add_route("*", "/bot{token}/{method}", self._serve)
+        app.router.add_get("/file/bot{token}/{file_id}", self._download)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", port).start()
@@ -190,7 +128,7 @@ class TelegramServer:
         self.base_url = f"http://{host}:{port}"
 
     async def _close(self) -> None:
-        self._poll.set()
+        await self.updates.close()
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -198,16 +136,16 @@ class TelegramServer:
 
     def chat(self, chat_id: int) -> Chat:
         """The chat with this id; a person's private chat comes into being when they first write."""
-        if chat_id not in self.chats:
-            self.chats[chat_id] = Chat(chat_id, bot_id=self.id)
-        return self.chats[chat_id]
+        if chat_id not in self.chats.all:
+            self.chats.all[chat_id] = Chat(chat_id, bot_id=self.id)
+        return self.chats.all[chat_id]
 
     def group(self, chat_id: int, *threads: int) -> Chat:
         """Make a group; with topics it is a forum."""
-        self.chats[chat_id] = Chat(
+        self.chats.all[chat_id] = Chat(
             chat_id, "supergroup", f"Group {chat_id}", threads=dict.fromkeys(threads, True), bot_id=self.id
         )
-        return self.chats[chat_id]
+        return self.chats.all[chat_id]
 
     def say(self, user_id: int, text: str | None, chat_id: int | None = None, **more: Any) -> int:
         """A person writes (``text`` None: sends media); commands and mentions carry entities. Returns the message id.
@@ -216,11 +154,36 @@ class TelegramServer:
         fields of the sender, the rest is taken as it is.
         """
         chat = self.chat(user_id if chat_id is None else chat_id)
-        message = self._message(chat, self.user(user_id, **more.pop("user", {})), text, thread=more.pop("thread", None))
+        message = self.chats.message(
+            chat, self.user(user_id, **more.pop("user", {})), text, thread=more.pop("thread", None)
+        )
         message |= {"entities": found} if (found := list(_entities(text or ""))) else {}
+        message |= {"caption_entities": found} if (found := list(_entities(more.get("caption", "")))) else {}
         message |= more
         self.push({"message": message})
         return int(message["message_id"])
+
+    def edit(self, message_id: int, text: str, chat_id: int, **more: Any) -> None:
+        """Somebody changes what they wrote."""
+        message = self.chat(chat_id).messages[message_id]
+        message |= {"text": text, "edit_date": DATE + 60, "entities": list(_entities(text)), **more}
+        self.push({"edited_message": dict(message)})
+
+    def migrate(self, old_id: int, new_id: int, *, tell: bool = True) -> Chat:
+        """A group becomes a supergroup; the platform may ``tell`` so in both."""
+        old, new = self.chat(old_id), self.group(new_id)
+        old.moved_to = new_id
+        for chat, told in ((old, {"migrate_to_chat_id": new_id}), (new, {"migrate_from_chat_id": old_id})):
+            message = self.chats.message(chat, self.user(1), None, thread=None) | told
+            if tell:
+                self.push({"message": message})
+        return new
+
+    def upload(self, content: bytes, size: int | None = None) -> dict[str, Any]:
+        """Somebody's file; ``size`` is what the platform says of it. Returns its description."""
+        file_id = f"file{next(self._numbers)}"
+        self.files[file_id] = (content, len(content) if size is None else size)
+        return {"file_id": file_id, "file_unique_id": f"u{file_id}", "file_size": self.files[file_id][1]}
 
     def press(self, user_id: int, message_id: int, data: str, chat_id: int | None = None) -> str:
         """A person presses a button of one of the bot's messages. Returns the query's id."""
@@ -240,9 +203,7 @@ class TelegramServer:
 
     def push(self, update: Mapping[str, Any]) -> None:
         """Let an update wait for the bot, if it asked for that kind."""
-        if not self._allowed or next(iter(update)) in self._allowed:
-            self.updates.append({"update_id": next(self._update_numbers), **update})
-            self._arrived.set()
+        self.updates.push(update)
 
     def fault(self, match: str, **how: Any) -> Fault:
         """Plan a :class:`Fault`."""
@@ -256,7 +217,7 @@ class TelegramServer:
         return [request for request in self.requests if match in str(request)]
 
     async def until(self, holds: Callable[[], bool], seconds: float = 5.0) -> None:
-        """Wait for something to hold; it is looked at before and after each request."""
+        """Wait for something to hold; it is looked at before and after each request, and after each post."""
         async with asyncio.timeout(seconds), self._changed:
             await self._changed.wait_for(holds)
 
@@ -283,7 +244,7 @@ class TelegramServer:
             raise Refusal(404, "Not Found")
         if token != self.token:
             raise Refusal(401, "Unauthorized")
-        params = await _parameters(request)
+        params = await parameters_of(request)
         if unknown := params.keys() - PARAMETERS[method]:
             raise bad(f"this server knows no parameter {', '.join(sorted(unknown))} of {method}")
         return Request(method, params)
@@ -318,103 +279,57 @@ class TelegramServer:
             case "getMe":
                 return self.me
             case "getUpdates":
-                return await self._get_updates(params)
-            case "deleteWebhook" | "sendChatAction":
-                return self._reach(params) is not None if "chat_id" in params else True
+                return await self.updates.fetch(params)
+            case "setWebhook":
+                return await self.updates.set_webhook(params)
+            case "deleteWebhook":
+                return await self.updates.remove_webhook(params)
+            case "getWebhookInfo":
+                return self.updates.webhook_info()
+            case "sendChatAction":
+                return self.chats.reach(params) is not None
             case "sendMessage":
-                return self._send(params)
+                text, entities = checked_text(params, "message is too long")
+                return self.chats.send(params, dressed(text, entities, checked_markup(params)))
+            case "sendMessageDraft":
+                return self.chats.draft(params)
+            case "sendDocument":
+                return self.chats.send(params, {"document": self._store(params)})
             case "editMessageText":
-                return self._edit(params)
+                return self.chats.edit(params)
             case "deleteMessage":
-                chat, message = self._own(params, "message to delete not found", "message can't be deleted")
+                chat, message = self.chats.own(params, "message to delete not found", "message can't be deleted")
                 del chat.messages[message["message_id"]]
                 return True
             case "answerCallbackQuery":
                 return self._answer_press(params)
             case "setMyCommands":
-                return self._set_commands(params)
+                self.commands[menu_key(params)] = checked_commands(params)
+                return True
+            case "getMyCommands":
+                return self.commands.get(menu_key(params), [])
             case _:
-                return self.commands.get(_menu_key(params), [])
+                return self._locate(params)
 
-    async def _get_updates(self, params: Mapping[str, Any]) -> list[dict[str, Any]]:
-        offset, limit = int(params.get("offset", 0)), int(params.get("limit", 100))
-        if not 1 <= limit <= 100:
-            raise bad("limit must be between 1 and 100")
-        self._allowed = params.get("allowed_updates", self._allowed)
-        if offset < 0:
-            self.updates = self.updates[offset:]
-        elif offset:
-            self.updates = [update for update in self.updates if update["update_id"] >= offset]
-        self._poll.set()  # a newer poll ends an older one
-        mine = self._poll = asyncio.Event()
-        if not self.updates:
-            await self._wait_for_update(mine, float(params.get("timeout", 0)))
-        if mine.is_set():
-            raise Refusal(
-                409, "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
-            )
-        return self.updates[:limit]
+    def _store(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        document = params["document"]
+        if not isinstance(document, dict) or not document["content"]:
+            raise bad("file must be non-empty")
+        return self.upload(document["content"]) | {"file_name": document["file_name"]}
 
-    async def _wait_for_update(self, superseded: asyncio.Event, seconds: float) -> None:
-        self._arrived.clear()
-        waiting = [asyncio.create_task(event.wait()) for event in (superseded, self._arrived)]
-        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        for task in waiting:
-            task.cancel()
+    def _locate(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        file_id = params.get("file_id", "")
+        if file_id not in self.files:
+            raise bad("wrong file_id or the file is temporarily unavailable")
+        size = self.files[file_id][1]
+        if size > MAX_DOWNLOAD:
+            raise bad("file is too big")
+        return {"file_id": file_id, "file_unique_id": f"u{file_id}", "file_size": size, "file_path": file_id}
 
-    def _send(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        chat = self._reach(params)
-        text = _checked_text(params.get("text", ""), "message is too long")
-        thread = params.get("message_thread_id")
-        if answered := params.get("reply_parameters"):
-            known = int(answered["message_id"]) in chat.messages
-            if not known and not answered.get("allow_sending_without_reply"):
-                raise bad("message to be replied not found")
-        markup = _checked_markup(params)
-        message = self._message(chat, self.me, text, thread=None if thread is None else int(thread))
-        return self._dress(message, text, markup)
-
-    def _edit(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        _, message = self._own(params, "message to edit not found", "message can't be edited")
-        text = _checked_text(params.get("text", ""), "MESSAGE_TOO_LONG")
-        markup = _checked_markup(params)
-        # The platform trims what it is sent, so a trailing blank changes nothing.
-        if text.strip() == message["text"].strip() and markup == message.get("reply_markup"):
-            raise bad(
-                "message is not modified: specified new message content and reply markup are exactly the same as a "
-                "current content and reply markup of the message"
-            )
-        return self._dress(message, text, markup)
-
-    def _dress(self, message: dict[str, Any], text: str, markup: Any) -> dict[str, Any]:
-        message["text"] = text
-        message.pop("reply_markup", None)
-        if markup is not None:
-            message["reply_markup"] = markup
-        return message
-
-    def _own(self, params: Mapping[str, Any], missing: str, foreign: str) -> tuple[Chat, dict[str, Any]]:
-        chat = self._reach(params)
-        message = chat.messages.get(int(params["message_id"]))
-        if message is None:
-            raise bad(missing)
-        if message["from"]["id"] != self.id:
-            raise bad(foreign)
-        return chat, message
-
-    def _reach(self, params: Mapping[str, Any]) -> Chat:
-        chat = self.chats.get(int(params["chat_id"]))
-        if chat is None:
-            raise bad("chat not found")
-        if chat.blocked:
-            kicked = "bot was kicked from the supergroup chat"
-            raise Refusal(403, f"Forbidden: {'bot was blocked by the user' if chat.type == 'private' else kicked}")
-        if (thread := params.get("message_thread_id")) is not None:
-            if int(thread) == GENERAL or int(thread) not in chat.threads:
-                raise bad("message thread not found")
-            if not chat.threads[int(thread)]:
-                raise bad("TOPIC_CLOSED")
-        return chat
+    async def _download(self, request: web.Request) -> web.Response:
+        if request.match_info["token"] != self.token or request.match_info["file_id"] not in self.files:
+            return Refusal(404, "Not Found").response()
+        return web.Response(body=self.files[request.match_info["file_id"]][0])
 
     def _answer_press(self, params: Mapping[str, Any]) -> bool:
         pressed = self._presses.pop(str(params["callback_query_id"]), None)
@@ -424,86 +339,8 @@ class TelegramServer:
             raise bad("MESSAGE_TOO_LONG")
         return True
 
-    def _set_commands(self, params: Mapping[str, Any]) -> bool:
-        commands = params["commands"]
-        if len(commands) > MAX_COMMANDS:
-            raise bad("BOT_COMMANDS_TOO_MUCH")
-        for command in commands:
-            if not re.fullmatch(r"[a-z0-9_]{1,32}", command["command"]):
-                raise bad("BOT_COMMAND_INVALID")
-            if not 1 <= len(command["description"]) <= 256:
-                raise bad("BOT_COMMAND_DESCRIPTION_INVALID")
-        self.commands[_menu_key(params)] = commands
-        return True
-
-    def _message(
-        self, chat: Chat, author: Mapping[str, Any], text: str | None, *, thread: int | None
-    ) -> dict[str, Any]:
-        number = next(self._numbers)
-        message: dict[str, Any] = {
-            "message_id": number,
-            "from": dict(author),
-            "chat": chat.payload(),
-            "date": DATE,
-        }
-        if text is not None:
-            message["text"] = text
-        if thread is not None:
-            message |= {"message_thread_id": thread, "is_topic_message": True}
-        chat.messages[number] = message
-        return message
-
 
 def _entities(text: str) -> Iterator[dict[str, Any]]:
-    pattern, kind = (_COMMAND, "bot_command") if _COMMAND.match(text) else (_MENTION, "mention")
-    for found in pattern.finditer(text):
-        yield {"type": kind, "offset": units(text[: found.start()]), "length": units(found[0])}
-
-
-async def _parameters(request: web.Request) -> dict[str, Any]:
-    """Decode a JSON body or a form whose values are JSON where they are no strings."""
-    body = await request.read()
-    with _only_valid_text():
-        if request.content_type == "application/json":
-            params: dict[str, Any] = json.loads(body)
-        else:
-            fields = parse_qsl(body.decode("ascii"), keep_blank_values=True, strict_parsing=bool(body), errors="strict")
-            params = {name: value if name == "text" else _decoded(value) for name, value in fields}
-        json.dumps(params, ensure_ascii=False).encode()
-    return params
-
-
-@contextmanager
-def _only_valid_text() -> Iterator[None]:
-    try:
-        yield
-    except UnicodeError:
-        raise bad("strings must be encoded in UTF-8") from None
-
-
-def _decoded(value: str) -> Any:
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
-
-
-def _checked_text(text: str, too_long: str) -> str:
-    if not text.strip():
-        raise bad("message text is empty")
-    if units(text) > MAX_TEXT:
-        raise bad(too_long)
-    return text
-
-
-def _checked_markup(params: Mapping[str, Any]) -> Any:
-    markup = params.get("reply_markup")
-    for row in markup["inline_keyboard"] if markup else []:
-        for key in row:
-            if not 1 <= len(key["callback_data"].encode()) <= 64:
-                raise bad("BUTTON_DATA_INVALID")
-    return markup
-
-
-def _menu_key(params: Mapping[str, Any]) -> tuple[str, str]:
-    return params.get("scope", {"type": "default"})["type"], params.get("language_code", "")
+    for pattern, kind in ((_COMMAND, "bot_command"), (_MENTION, "mention")):
+        for found in pattern.finditer(text):
+            yield {"type": kind, "offset": units(text[: found.start()]), "length": units(found[0])}

@@ -1,0 +1,248 @@
+"""The SDK's client: events in, updates out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, cast
+
+import discord
+
+from bot.adapters.discord import reading
+from bot.adapters.discord.answers import Answers
+from bot.adapters.discord.catchup import CatchUp
+from bot.adapters.discord.chats import Chats
+from bot.adapters.discord.menu import is_current, menu
+from bot.adapters.discord.outlet import FAILED
+from bot.delivery import Errands, Tempo
+from bot.message import ChatRef, CommandSpec, Deleted, Edited, Seen, Submit, Update
+
+LONGEST_LIMIT: Final = 30.0
+"""Seconds of a rate limit that the SDK waits out by itself, its own least; what is longer closes the chat's gate."""
+GUILDS_PAUSE: Final = 0.5
+"""Seconds without news of another server after which a new session counts as ready."""
+HISTORY: Final = 100
+"""Messages of a chat that are looked at for what was said meanwhile: what Discord gives at once."""
+HISTORY_AGE: Final = timedelta(hours=24)
+"""Older messages are not answered any more."""
+HEARD: Final = 10_000
+"""Messages in servers that are remembered as heard, so that an edit is heard that addresses the bot no more."""
+STOP_PATIENCE: Final = 10.0
+"""Seconds a stop grants to answers that are being sent."""
+
+log: Final = logging.getLogger(__name__)
+
+# The SDK would warn at every start that it cannot talk by voice, which nobody asked for.
+discord.VoiceClient.warn_nacl = False
+discord.VoiceClient.warn_dave = False
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an adapter is run for."""
+
+    submit: Submit
+    commands: tuple[CommandSpec, ...]
+    seen: Seen
+
+
+class Client(discord.Client):
+    """One login. ``sees_all``: whether to ask for Message Content Intent; ``now`` returns aware UTC."""
+
+    def __init__(
+        self, work: Work, *, proxy: str | None, tempo: Tempo, now: Callable[[], datetime], sees_all: bool
+    ) -> None:
+        super().__init__(
+            intents=discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=sees_all),
+            allowed_mentions=discord.AllowedMentions(everyone=False, users=False, roles=False, replied_user=True),
+            proxy=proxy,
+            max_messages=None,
+            max_ratelimit_timeout=LONGEST_LIMIT,
+            chunk_guilds_at_startup=False,
+            member_cache_flags=discord.MemberCacheFlags.none(),
+            guild_ready_timeout=GUILDS_PAUSE,
+        )
+        self._work = work
+        self._now = now
+        self._sees_all = sees_all
+        self._errands = Errands()
+        self._chores = Errands()
+        self._chats = Chats(self)
+        self._heard: OrderedDict[int, None] = OrderedDict()
+        self._session: tuple[CatchUp, asyncio.Task[None]] | None = None
+        self.answers = Answers(self, self._chats, tempo, self._errands)
+        self._contain_malformed_events()
+
+    async def setup_hook(self) -> None:
+        """Begin what need not be done before the bot is there."""
+        self._chores.start(self._publish_menu())
+
+    async def hang_up(self) -> None:
+        """Close what a broken connection left open, its heartbeat too."""
+        if self.ws is not None and self.ws.open:
+            await self.ws.close()
+
+    async def leave(self) -> None:
+        """Hear no more, and let the answers under way arrive."""
+        await self.hang_up()
+        await self._chores.finish(0)
+        await self._errands.finish(STOP_PATIENCE)
+
+    async def on_connect(self) -> None:
+        """Begin a session, not a resumed one: what is said from now on waits for what was said before."""
+        if self._session is not None:
+            self._session[1].cancel()
+        catch_up = CatchUp(self._work.seen, self._read_history, reading.PLATFORM)
+        self._session = catch_up, self._chores.start(catch_up.run())
+
+    async def on_ready(self) -> None:
+        """Read what was said before; the servers and their channels are known now."""
+        if self._session is not None:
+            self._session[0].begin_reading()
+
+    async def on_message(self, message: discord.Message) -> None:
+        """Hear what is said to the bot."""
+        if not reading.is_spoken(message):
+            return
+        chat = self._chats.of_message(message)
+        if self._is_ours(message, chat):
+            await self._caught_up(chat)
+            await self._hear(message, chat)
+
+    async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
+        """Hear what a message says now. A link that got its preview is no edit."""
+        message = payload.message
+        if "author" not in payload.data or message.edited_at is None or not reading.is_spoken(message):
+            return
+        chat = self._chats.of_message(message)
+        addressed = self._is_ours(message, chat)
+        if not (addressed or message.id in self._heard):
+            return
+        await self._caught_up(chat)
+        said = reading.incoming(message, chat, self._me, addressed=addressed)
+        sink = self.answers.to_message(said, version=f"/{message.edited_at.timestamp()}")
+        await self._work.submit(Edited(said, message.edited_at), sink)
+
+    async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
+        """Hear that a message is no more."""
+        await self._take_back({payload.message_id}, payload.guild_id, payload.channel_id)
+
+    async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
+        """Hear that many messages are no more."""
+        await self._take_back(payload.message_ids, payload.guild_id, payload.channel_id)
+
+    async def on_interaction(self, interaction: reading.Interaction) -> None:
+        """Take a slash command or a press, acknowledged before anything else is done."""
+        slash = interaction.type is discord.InteractionType.application_command
+        if not (slash or interaction.type is discord.InteractionType.component):
+            return
+        if not await _acknowledged(interaction, thinking=slash):
+            return
+        chat = self._chats.of_interaction(interaction)
+        update: Update = (
+            reading.command(interaction, chat) if slash else reading.press(interaction, chat, at=self._now())
+        )
+        await self._caught_up(chat)
+        await self._work.submit(update, self.answers.to_interaction(interaction, chat))
+
+    async def _hear(self, message: discord.Message, chat: ChatRef, *, typing: bool = True) -> None:
+        said = reading.incoming(message, chat, self._me)
+        if not chat.private:
+            self._heard[message.id] = None
+            if len(self._heard) > HEARD:
+                self._heard.popitem(last=False)
+        await self._work.submit(said, self.answers.to_message(said, typing=typing))
+
+    async def _take_back(self, ids: Iterable[int], guild_id: int | None, channel_id: int) -> None:
+        try:
+            chat = await self._chats.at(guild_id, channel_id)
+        except FAILED as unknown:
+            log.warning("messages are gone in channel %d, of which Discord tells nothing: %s", channel_id, unknown)
+            return
+        if chat is not None:
+            await self._caught_up(chat)
+            gone = Deleted(chat, tuple(map(str, sorted(ids))), self._now())
+            await self._work.submit(gone, self.answers.unasked(chat))
+
+    async def _caught_up(self, chat: ChatRef) -> None:
+        if self._session is not None:
+            await self._session[0].passed(chat)
+
+    async def _read_history(self, chat: ChatRef, newest: str) -> None:
+        """Hear what was said in a chat after the message ``newest``, oldest first."""
+        since = max(int(newest), discord.utils.time_snowflake(self._now() - HISTORY_AGE))
+        last = self._chats.newest(chat)
+        if last is not None and last <= since:
+            return
+        try:
+            place = await self._chats.place(chat)
+            after = discord.Object(since)
+            history = [message async for message in place.history(limit=HISTORY, after=after, oldest_first=False)]
+        except FAILED as gone:
+            log.warning("chat %s: Discord does not tell what was said meanwhile: %s", chat.key, gone)
+            return
+        if len(history) == HISTORY:
+            log.warning("chat %s: of what was said meanwhile only the last %d messages are read", chat.key, HISTORY)
+        ours = [message for message in history if reading.is_spoken(message) and self._is_ours(message, chat)]
+        for message in reversed(ours):
+            await self._hear(message, chat, typing=message is ours[0])
+
+    def _is_ours(self, message: discord.Message, chat: ChatRef) -> bool:
+        return chat.private or reading.addresses(message, self._me, sees_all=self._sees_all)
+
+    @property
+    def _me(self) -> int:
+        return cast("discord.ClientUser", self.user).id
+
+    def _contain_malformed_events(self) -> None:
+        """Let an event that the SDK cannot read cost that event, not the session.
+
+        The SDK has no switch for it. Without READY there is no session, so that one may break it.
+        """
+        parsers = self._connection.parsers
+        parsers.update({event: _contained(event, parse) for event, parse in parsers.items() if event != "READY"})
+
+    async def _publish_menu(self) -> None:
+        """Register the slash commands if the application has others: creations are counted by the day."""
+        wanted = menu(self._work.commands)
+        read = discord.http.Route(
+            "GET",
+            "/applications/{application_id}/commands?with_localizations=true",
+            application_id=self.application_id,
+        )
+        try:
+            if is_current(await self.http.request(read), wanted):
+                return
+            await self.http.bulk_upsert_global_commands(cast("int", self.application_id), payload=cast("Any", wanted))
+            log.info("Discord has %d slash commands now", len(wanted))
+        except FAILED as refused:
+            log.warning("Discord did not take the slash commands: %s", refused)
+
+
+def _contained(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
+    def parse_or_log(data: Any) -> None:
+        try:
+            parse(data)
+        except Exception:
+            # The border of one event. What it says stays out of the log.
+            log.exception("Discord sent an event %s that cannot be read", event)
+
+    return parse_or_log
+
+
+async def _acknowledged(interaction: reading.Interaction, *, thinking: bool) -> bool:
+    """Tell Discord at once that an answer will come.
+
+    Discord grants three seconds for it. A refused or unconfirmed acknowledgement means that the person
+    sees a failure, or that another delivery of the same interaction is already under way: it is not run.
+    """
+    try:
+        await interaction.response.defer(ephemeral=interaction.guild_id is not None, thinking=thinking)
+    except FAILED as refused:
+        log.warning("Discord took no acknowledgement, interaction %s is not run: %s", interaction.id, refused)
+        return False
+    return True

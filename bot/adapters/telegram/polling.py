@@ -1,0 +1,154 @@
+"""Long polling: an update is confirmed to Telegram only once it is handed over, so a kill loses none.
+
+The SDK's own loop confirms what it fetched with its next poll, before anybody has written it down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from telegram import Bot
+from telegram import Update as TelegramUpdate
+from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
+
+from bot.adapters.telegram.connection import REFUSED, UPDATES, Pace, PollRequest, growing, insist, seconds
+from bot.message import AdapterError
+
+CONFLICT: Final = (
+    "Another process polls Telegram with the same TELEGRAM_BOT_TOKEN, or a webhook is set for it. Stop the "
+    "other process or remove its webhook; if you know of none, get a new token from @BotFather with /revoke."
+)
+
+_log: Final = logging.getLogger(__name__)
+
+_CONFLICT_PATIENCE: Final = 60.0
+"""Seconds after which a second poller is no passing thing (a restart is)."""
+_STALL_GRACE: Final = 30.0
+"""Seconds a poll may take longer than it was asked to, and longest it may take in all."""
+_STALL_LIMIT: Final = 120.0
+_CONFIRM_SECONDS: Final = 5.0
+"""Time for the last confirmation at a stop."""
+
+Take = Callable[[TelegramUpdate], Awaitable[None]]
+"""Hands one update over; returns once it is durable."""
+
+
+class Poller:
+    """Fetches updates in order. ``look_ahead`` sees each of a batch before ``take`` gets the first."""
+
+    def __init__(self, bot: Bot, connection: PollRequest, pace: Pace) -> None:
+        self._bot = bot
+        self._connection = connection
+        self._pace = pace
+        self._offset: int | None = None
+        self._conflicts = Conflicts(pace.tempo.clock)
+
+    async def run(self, look_ahead: Callable[[TelegramUpdate], None], take: Take) -> None:
+        """Poll until cancelled, then finish the update in hand and confirm it.
+
+        Raises AdapterError when the token is refused or another process keeps polling with it.
+        """
+        await self._remove_webhook()
+        try:
+            while True:
+                batch = await self._next_batch()
+                for update in batch:
+                    look_ahead(update)
+                for update in batch:
+                    await whole(self._hand_over(update, take))
+        finally:
+            await self._confirm()
+
+    async def _remove_webhook(self) -> None:
+        """Polling and a webhook exclude each other; what waits is kept."""
+        tempo = self._pace.tempo
+        if (await insist(self._bot.get_webhook_info, tempo, on="the state of the webhook")).url:
+            _log.warning("A webhook was set for this bot. It is removed now, since the bot is to poll.")
+            await insist(self._bot.delete_webhook, tempo, on="the removal of the webhook")
+
+    async def _hand_over(self, update: TelegramUpdate, take: Take) -> None:
+        await take(update)
+        self._offset = update.update_id + 1
+
+    async def _next_batch(self) -> Sequence[TelegramUpdate]:
+        """Poll once with success; until then faults are waited out."""
+        pauses = growing()
+        while True:
+            try:
+                return await self._poll()
+            except InvalidToken:
+                raise AdapterError(REFUSED) from None
+            except TimeoutError:
+                _log.warning("A poll of Telegram did not come back; the connection is made anew")
+                await self._connection.renew()
+                continue
+            except RetryAfter as flood:
+                pause = seconds(flood)
+            except Conflict:
+                self._conflicts.met()
+                pause = next(pauses)
+            except TelegramError as error:
+                _log.warning("Polling Telegram failed, trying again: %s", error)
+                pause = next(pauses)
+            await self._pace.tempo.sleep(pause)
+
+    async def _poll(self) -> Sequence[TelegramUpdate]:
+        """One poll under a watchdog. Raises TimeoutError when it hangs."""
+        long_poll = self._pace.long_poll
+        poll = asyncio.ensure_future(
+            self._bot.get_updates(offset=self._offset, timeout=long_poll, allowed_updates=UPDATES)
+        )
+        watchdog = asyncio.ensure_future(self._pace.tempo.sleep(min(long_poll + _STALL_GRACE, _STALL_LIMIT)))
+        try:
+            await asyncio.wait({poll, watchdog}, return_when=asyncio.FIRST_COMPLETED)
+            if poll.done():
+                return poll.result()
+            raise TimeoutError
+        finally:
+            poll.cancel()
+            watchdog.cancel()
+            await asyncio.gather(poll, watchdog, return_exceptions=True)
+
+    async def _confirm(self) -> None:
+        """Tell the platform what was handed over; it tells by way of the next poll."""
+        if self._offset is not None:
+            with suppress(TelegramError, TimeoutError):  # then it comes again, and is known by its id
+                async with asyncio.timeout(_CONFIRM_SECONDS):
+                    await self._bot.get_updates(offset=self._offset, timeout=0, limit=1, allowed_updates=UPDATES)
+
+
+async def whole(work: Coroutine[Any, Any, None]) -> None:
+    """Await something to its end even when cancelled meanwhile; then the cancellation goes on."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
+
+
+@dataclass(slots=True)
+class Conflicts:
+    """How long polls have been refused because of somebody else's. Successes between them prove nothing.
+
+    Two pollers end each other's polls by turns, and each gets some of the updates.
+    """
+
+    clock: Callable[[], float]
+    first: float | None = None
+    last: float = 0.0
+
+    def met(self) -> None:
+        """Tell the first of a row of conflicts in the log. Raises AdapterError when they last."""
+        now = self.clock()
+        if self.first is None or now - self.last > _CONFLICT_PATIENCE:
+            self.first = now
+            _log.error(CONFLICT)
+        self.last = now
+        if now - self.first >= _CONFLICT_PATIENCE:
+            raise AdapterError(CONFLICT)

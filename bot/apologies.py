@@ -1,0 +1,54 @@
+"""What a chat is told when something failed: one plain phrase, at most once a minute, with a number for the log."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from datetime import datetime, timedelta
+from typing import Final
+
+from bot.message import ChatRef, DeliveryError, Reply, Sink
+from bot.turn import Apology
+from config.locales import phrase
+from memory.ports import Clock
+
+log = logging.getLogger(__name__)
+
+APOLOGY_EVERY: Final = timedelta(minutes=1)
+"""A failure of one sort is told to a chat at most this often; every one is in the log."""
+
+
+class Apologies:
+    """Explains failures: the whole of it to the log, one phrase of it to the chat."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._told: dict[tuple[ChatRef, str], datetime] = {}
+
+    async def explain(self, error: Exception, chat: ChatRef, language: str, sink: Sink) -> None:
+        """Log why there is no answer, and say so in ``language``. Never raises."""
+        number = secrets.token_hex(3)
+        match error:
+            case DeliveryError():
+                log.warning("chat %s: the reply did not arrive (%s)", chat.key, error)
+            case Apology():
+                log.error("turn %s in chat %s: %s", number, chat.key, error.__cause__ or error)
+                await self.tell(chat, error.key, error.language, sink, number=number)
+            case _:
+                log.error("turn %s in chat %s failed", number, chat.key, exc_info=error)
+                await self.tell(chat, "error.internal", language, sink, number=number)
+
+    async def tell(self, chat: ChatRef, key: str, language: str, sink: Sink, **values: str) -> None:
+        """Say the phrase ``key`` with its ``values``, unless the chat has read it within a minute. Never raises."""
+        now = self._clock()
+        self._told = {told: at for told, at in self._told.items() if now - at < APOLOGY_EVERY}
+        if (chat, key) in self._told:
+            return
+        self._told[chat, key] = now
+        text = phrase(key, language, **values)
+        try:
+            await sink.send(Reply(text))
+        except DeliveryError as error:
+            log.warning("chat %s could not be told of a failure (%s)", chat.key, error)
+        except Exception:
+            log.exception("chat %s could not be told of a failure", chat.key)

@@ -1,0 +1,195 @@
+"""Hearing: whatever a platform hands in is durable before it is queued, changed words and taken-back ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from bot.commands import Commands
+from bot.language import changed_language, language_of
+from bot.message import ChatRef, Deleted, Edited, Incoming, Moved, Press, Update
+from bot.request import one_line
+from bot.text import clean, is_blank
+from bot.tokens import MESSAGE_TOKENS
+from bot.trace import TurnTrace
+from bot.turn import Apology, Heard, Said
+from config.settings import Settings
+from memory import DatabaseError, Line, Memory, Waiting
+from memory.model import Account, Chat, MessageKind
+from memory.ports import TokenCounter
+
+BOT: Final = "Recollect"
+
+Watcher = Callable[[TurnTrace], None]
+
+
+class Hearing:
+    """Writes updates into memory and says what of them waits for an answer.
+
+    ``zone`` is the IANA zone of people who have not said theirs. ``watch`` sees the trace of what was only
+    learned from.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        settings: Settings,
+        *,
+        commands: Commands,
+        count: TokenCounter,
+        zone: str,
+        watch: Watcher,
+    ) -> None:
+        self._memory = memory
+        self._commands = commands
+        self._count = count
+        self._zone = zone
+        self._watch = watch
+        self._redo = timedelta(seconds=settings.conversation.redo_seconds)
+
+    async def hear(self, update: Update) -> Heard | None:
+        """Make an update durable before anything else happens; returns what now waits for an answer.
+
+        Raises Apology when it cannot be written: nothing of it is kept then.
+        """
+        with written(language_of(update)):
+            match update:
+                case Incoming():
+                    return await self._heard(update)
+                case Edited():
+                    return await self._anew(update)
+                case Deleted():
+                    await self._unsaid(update)
+                case Moved():
+                    await self._memory.moved(update.chat.platform, update.chat.key, update.key)
+                case Press():
+                    return update
+        return None
+
+    async def import_reply(self, chat: ChatRef, user_id: str, message_id: str, text: str, at: datetime) -> None:
+        """Journal what the bot told ``user_id`` in the past; for history that is played in."""
+        words = clean(text)
+        if is_blank(words):
+            return
+        owner = await self._memory.account(chat.platform, user_id, zone=self._zone)
+        room = await self._memory.chat(owner, chat.key, private=chat.private, thread=chat.thread)
+        line = Line(role="bot", speaker=BOT, at=at, text=words, platform_id=message_id, tokens=self._cost(words))
+        await self._memory.note(owner, room, line)
+
+    async def meet(self, update: Incoming | Press, text: str = "") -> tuple[Account, Chat]:
+        """Who speaks, and where; ``text`` may show that they have gone over to another language."""
+        owner = await self._memory.account(
+            update.chat.platform,
+            update.user_id,
+            name=one_line(update.name),
+            language=language_of(update),
+            zone=self._zone,
+        )
+        if not owner.language_fixed and (language := changed_language(text, owner.language)) is not None:
+            await self._memory.speaks(owner, language)
+            owner = replace(owner, language=language)
+        chat = await self._memory.chat(owner, update.chat.key, private=update.chat.private, thread=update.chat.thread)
+        return owner, chat
+
+    async def _heard(self, incoming: Incoming) -> Said | None:
+        """Journal a message. What was answered, cancelled or forgotten before is not answered when it comes again."""
+        if not incoming.addressed:
+            return None
+        text = clean(incoming.text)
+        command = None if incoming.forward_from is not None else self._commands.read(text)
+        owner, chat = await self.meet(incoming, text if command is None else command[1])
+        words = "" if command is not None or is_blank(text) else text
+        waits = bool(words) and incoming.wants_reply
+        heard = await self._memory.note(owner, chat, self._line(incoming, words), waits=waits)
+        said = Said(incoming, owner, chat, heard.message, command)
+        if not incoming.wants_reply:
+            await self._only_learn(said)
+            return None
+        # What has words waits in memory until it is answered; a command or a picture is known by its answer alone.
+        again = heard.waiting if words else heard.reply is None
+        return said if heard.new or again else None
+
+    async def _anew(self, edited: Edited) -> Said | None:
+        """Take up what a message says now. It is answered if it still waits, or again if nothing was said since."""
+        message = edited.message
+        text = clean(message.text)
+        is_command = message.forward_from is None and self._commands.read(text) is not None
+        author = await self._memory.author_of(
+            message.chat.platform, message.chat.key, message.chat.thread, message.message_id
+        )
+        fresh = edited.at - message.at <= self._redo
+        if author is None:
+            return await self._heard(message) if fresh and message.addressed and not is_command else None
+        owner, chat = await self.meet(message, "" if is_command else text)
+        words = "" if is_command or is_blank(text) or not message.addressed else text
+        revision = await self._memory.revise(owner, chat, message.message_id, self._line(message, words), now=edited.at)
+        if revision is None or not words:
+            return None
+        said = Said(message, owner, chat, revision.message)
+        if await self._memory.waits(owner, revision.message.id):
+            return said
+        if revision.was_answered and revision.newest and fresh:
+            await self._memory.unreply(owner, revision.message.id, waits=True)
+            return said
+        await self._only_learn(said)
+        return None
+
+    async def _unsaid(self, deleted: Deleted) -> None:
+        """Withdraw what was taken back on the platform, and what was remembered from it."""
+        ref = deleted.chat
+        for message_id in deleted.message_ids:
+            author = await self._memory.author_of(ref.platform, ref.key, ref.thread, message_id)
+            if author is not None:
+                chat = await self._memory.chat(author, ref.key, private=ref.private, thread=ref.thread)
+                await self._memory.withdraw(author, chat, [message_id], now=deleted.at)
+
+    async def _only_learn(self, said: Said) -> None:
+        """Learn from what nobody waits for."""
+        trace = TurnTrace(said.message.id, said.chat)
+        if said.message.text:
+            trace.learned = await self._memory.learn(said.owner, said.chat, said.message)
+        self._watch(trace)
+
+    def _line(self, incoming: Incoming, text: str) -> Line:
+        """The journal's line of a message; what has no words (a command, a blank) leaves only that it came."""
+        kind: MessageKind = "said" if incoming.forward_from is None else "forwarded"
+        return Line(
+            role="user",
+            speaker=one_line(incoming.name if incoming.forward_from is None else incoming.forward_from or "?"),
+            at=incoming.at,
+            text=text,
+            kind=kind if text else "command",
+            platform_id=incoming.message_id,
+            tokens=self._cost(text) if text else 0,
+        )
+
+    def _cost(self, text: str) -> int:
+        return self._count(text) + MESSAGE_TOKENS
+
+
+def resumed(waiting: Waiting, chat: Chat) -> Said:
+    """A message of the past in ``chat``, as memory kept it, for an answer now."""
+    owner, message = waiting.owner, waiting.message
+    incoming = Incoming(
+        chat=ChatRef(owner.platform, waiting.key, private=waiting.private, thread=waiting.thread),
+        user_id=owner.user_id,
+        name=owner.name,
+        message_id=message.platform_id or "",
+        text=message.text,
+        at=message.at,
+        language=owner.language,
+        forward_from=message.speaker if message.kind == "forwarded" else None,
+    )
+    return Said(incoming, owner, chat, message, reply=waiting.reply)
+
+
+@contextmanager
+def written(language: str) -> Iterator[None]:
+    """Turn a write that failed into the apology for it."""
+    try:
+        yield
+    except DatabaseError as error:
+        raise Apology("error.unwritable", language) from error

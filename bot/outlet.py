@@ -1,0 +1,170 @@
+"""What adapters give and get for delivery: single requests, the gate to each chat, and how a request can end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar
+
+from bot.markdown import Part
+from bot.message import Button, DeliveryError
+
+WIDER_EVERY: Final = 2_000
+"""Characters by which a text has grown when the pause between two of its frames is wider by itself once more:
+who reads a long text is served by fewer jumps."""
+WIDEST: Final = 3.0
+"""How many times the pause it may become."""
+
+_log: Final = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Tempo:
+    """The time by which things are paced: ``clock`` counts seconds and never goes back, ``sleep`` lets them pass."""
+
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+class Flood(Exception):
+    """The platform did nothing and asks to be left alone for ``seconds``."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the platform asks to wait {seconds:g} s")
+        self.seconds = seconds
+
+
+class Refused(Exception):
+    """Certain: it was not done, and would not be if asked again.
+
+    ``gone``: the message to be changed is no more, or none that can hold text. ``formatting``: the same
+    may be taken as ``Part.plain``. The text holds no secret and nothing of the message.
+    """
+
+    def __init__(self, message: str, *, gone: bool = False, formatting: bool = False) -> None:
+        super().__init__(message)
+        self.gone = gone
+        self.formatting = formatting
+
+
+class Unconfirmed(Exception):
+    """Nobody knows whether it was done; when not ``left``, the request never reached the platform.
+
+    The text holds no secret and nothing of the message.
+    """
+
+    def __init__(self, message: str, *, left: bool = True) -> None:
+        super().__init__(message)
+        self.left = left
+
+
+class Outlet(Protocol):
+    """Where the messages of one answer go. Its requests raise Flood, Refused, Unconfirmed and nothing else."""
+
+    def parts(self, text: str, *, markdown: bool) -> Sequence[Part]:
+        """Cut a text to the platform's limit; no part is blank, none at all for a blank text. Pure."""
+
+    def repeatable(self, slot: int) -> bool:
+        """Tell whether posting message number ``slot`` again after silence cannot show it twice."""
+
+    async def post(self, slot: int, part: Part, buttons: Sequence[Button]) -> str:
+        """Make message number ``slot`` (from 0, the same again only after silence); return its id.
+
+        May return what an earlier request for the slot had made, with what that one had in it.
+        """
+
+    async def edit(self, message_id: str, part: Part, buttons: Sequence[Button]) -> None:
+        """Change a message; that it shows this already is no error."""
+
+    async def delete(self, message_id: str) -> None:
+        """Take a message back."""
+
+    async def attach(self, slot: int, name: str, content: bytes) -> str:
+        """Make message number ``slot`` of a file; return its id."""
+
+    async def draft(self, part: Part) -> bool:
+        """Show a growing part without a message. False: there are no drafts here, frames become messages."""
+
+    async def typing(self) -> None:
+        """Show for some seconds that an answer is on its way."""
+
+
+class Gate:
+    """When one chat may be written to. Each chat has its own, so that a flood in one holds up no other.
+
+    ``pause``: seconds between two frames of a short text; see WIDER_EVERY and WIDEST.
+    """
+
+    def __init__(self, tempo: Tempo, pause: float) -> None:
+        self.tempo = tempo
+        self._pause = pause
+        self._closed_until = float("-inf")
+        self._drawn_at = float("-inf")
+
+    def close(self, seconds: float) -> None:
+        """Let nothing through for that long; a longer wait that was asked for before stands."""
+        self._closed_until = max(self._closed_until, self.tempo.clock() + seconds)
+
+    @property
+    def closed_for(self) -> float:
+        """Seconds for which nothing may go through; 0 or less when the gate is open."""
+        return self._closed_until - self.tempo.clock()
+
+    async def opened(self) -> None:
+        """Wait until no flood holds the chat."""
+        await self._until(lambda: self._closed_until)
+
+    async def paced(self, length: int) -> None:
+        """Wait until a frame of ``length`` characters may be drawn, and take this turn: the next one waits again."""
+        pause = self._pause * min(1 + length / WIDER_EVERY, WIDEST)
+        await self._until(lambda: max(self._closed_until, self._drawn_at + pause))
+        self.drawn()
+
+    def drawn(self) -> None:
+        """Count the pause to the next frame from now on."""
+        self._drawn_at = self.tempo.clock()
+
+    async def _until(self, moment: Callable[[], float]) -> None:
+        while (left := moment() - self.tempo.clock()) > 0:
+            await self.tempo.sleep(left)
+
+
+class Errands:
+    """Background tasks of an adapter that outlive whoever asked for them; a stop waits for them."""
+
+    def __init__(self) -> None:
+        self._open = True
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def start(self, errand: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Begin one. Raises DeliveryError once finished."""
+        if not self._open:
+            errand.close()
+            raise DeliveryError("the platform is shutting down", later=True)
+        task = asyncio.create_task(errand)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def finish(self, seconds: float) -> None:
+        """Wait for what is under way, also for what that begins, then cancel what is late and begin no more."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while self._tasks and (left := end - loop.time()) > 0:
+            await asyncio.wait(set(self._tasks), timeout=left)
+        self._open = False
+        late = set(self._tasks)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, DeliveryError):  # which is logged where it is raised
+            _log.error("An errand broke off", exc_info=error)

@@ -1,0 +1,63 @@
+"""After a stop: what was heard and not answered is answered, what was answered and not delivered is delivered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
+
+from bot.conversation import Conversation
+from bot.hearing import resumed
+from bot.message import Adapter, ChatRef, DeliveryError
+from config.settings import ConversationSettings
+from memory import Memory, Waiting
+from memory.ports import Clock
+
+log = logging.getLogger(__name__)
+
+
+class Recovery:
+    """Finds what still waits in memory and queues it; what is queued already is left alone."""
+
+    def __init__(
+        self, memory: Memory, conversation: Conversation, clock: Clock, settings: ConversationSettings
+    ) -> None:
+        self._memory = memory
+        self._conversation = conversation
+        self._clock = clock
+        self._reach = timedelta(hours=settings.recover_hours)
+
+    async def seen(self, adapter: Adapter) -> Mapping[ChatRef, str]:
+        """What an adapter asks for once it is up: what waits is taken up, then each chat's newest message told."""
+        await self.take_up(adapter)
+        newest = await self._memory.newest_heard(adapter.name)
+        return {
+            ChatRef(adapter.name, key, private=private, thread=thread): message_id
+            for (key, thread, private), message_id in newest.items()
+        }
+
+    async def take_up(self, adapter: Adapter) -> None:
+        """Queue every message of a platform that waits for an answer, or for the delivery of one."""
+        for waiting in await self._memory.waiting(adapter.name, since=self._clock() - self._reach):
+            owner, message = waiting.owner, waiting.message
+            chat = await self._memory.chat(owner, waiting.key, private=waiting.private, thread=waiting.thread)
+            said = resumed(waiting, chat)
+            if self._conversation.holds(said):
+                continue
+            if self._may_be_doubled(waiting, adapter):
+                log.warning("the reply to message %d may not have arrived; it is not sent a second time", message.id)
+                await self._memory.settled(owner, message.id)
+                continue
+            try:
+                sink = adapter.sink(said.incoming, shown=waiting.shown, begun=waiting.begun)
+            except DeliveryError:
+                continue  # the platform is not up, or not that person's; it is asked again
+            await self._conversation.resume(said, sink, still=partial(self._memory.waits, owner, message.id))
+
+    def _may_be_doubled(self, waiting: Waiting, adapter: Adapter) -> bool:
+        """Whether a reply was on its way when everything stopped, and would be shown twice if it had arrived."""
+        given = waiting.reply
+        if given is None or not waiting.begun or waiting.shown:
+            return False
+        return self._clock() - given.at > adapter.repeats_for

@@ -1,0 +1,171 @@
+"""What is heard gets its answer: journaled together with what waits for one, and taken up again after a kill."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from memory.accounts import Accounts, Chats
+from memory.db import Database
+from memory.journal import Line
+from memory.model import Account, Chat, Message
+from memory.sessions import Sessions
+from memory.stores import Stores
+from memory.waiting import Wait
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A journaled message, the reply it already has if it was delivered before, and whether it waits for one."""
+
+    message: Message
+    new: bool
+    reply: Message | None = None
+    waiting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A message that waits for its answer, and where it was said: the platform's key of the chat and its thread.
+
+    ``message.platform_id`` is None where the chat has moved since: the platform does not know the message there.
+    ``shown`` are the platform's ids of the messages that show the answer so far, ``begun`` tells that one more may.
+    ``reply`` is the answer, when only its delivery is in doubt.
+    """
+
+    owner: Account
+    key: str
+    thread: str | None
+    private: bool
+    message: Message
+    shown: tuple[str, ...] = ()
+    begun: bool = False
+    reply: Message | None = None
+
+
+class Answering:
+    """Journals both sides of a talk, and knows what is still owed."""
+
+    def __init__(self, db: Database, accounts: Accounts, chats: Chats, sessions: Sessions, stores: Stores) -> None:
+        self._db = db
+        self._accounts = accounts
+        self._chats = chats
+        self._sessions = sessions
+        self._stores = stores
+
+    async def note(self, owner: Account, chat: Chat, line: Line, *, waits: bool) -> Heard:
+        """Journal a line and, if it ``waits``, that it wants an answer; the same platform message is one line."""
+        journal = self._stores.journal
+        async with self._db.transaction():
+            chat = await self._chats.resolved(owner, chat)
+            if line.platform_id is not None:
+                known = await journal.delivered(owner, chat, line.platform_id, line.role)
+                if known is not None:
+                    reply = await journal.answer_to(owner, known.id)
+                    return Heard(known, new=False, reply=reply, waiting=await self._stores.waits.waits(owner, known.id))
+            session = await self._sessions.touch(owner, chat, line.at)
+            (message,) = await journal.add(owner, chat, session, [line])
+            if waits:
+                await self._stores.waits.add(owner, message.id)
+        return Heard(message, new=True, waiting=waits)
+
+    async def answered(
+        self,
+        owner: Account,
+        chat: Chat,
+        line: Line,
+        trace: Mapping[str, Any] | None,
+        *,
+        delivered: bool,
+        also: Sequence[int],
+    ) -> Message:
+        """Journal a reply with its trace; what it answers waits no more, or only until the reply is delivered.
+
+        One that was under way while something was forgotten may rest on that: only that it was given is kept.
+        """
+        async with self._db.transaction():
+            chat = await self._chats.resolved(owner, chat)
+            if line.answers is not None and await self._stores.promises.deleted_since(owner, line.answers):
+                line = replace(line, text="", kind="command", tokens=0)
+            session = await self._sessions.touch(owner, chat, line.at, answers=line.answers)
+            (reply,) = await self._stores.journal.add(owner, chat, session, [line])
+            if trace is not None:
+                await self._stores.traces.add(owner, chat, reply.id, trace, at=line.at)
+            if line.answers is not None:
+                await self._settle(owner, reply, line.answers, delivered=delivered, also=also)
+        return reply
+
+    async def window(
+        self, owner: Account, chat: Chat, *, now: datetime, limit: int, but: Collection[int]
+    ) -> list[Message]:
+        """The newest visible lines of the chat's open session that do not wait, as a talk reads."""
+        session = await self._sessions.current(owner, await self._chats.resolved(owner, chat), now=now)
+        if session is None:
+            return []
+        return await self._stores.journal.of_session(owner, session, limit=limit, but=but)
+
+    async def waiting(self, platform: str, *, since: datetime) -> list[Waiting]:
+        """Everything of a platform that waits, in order of arrival; what is older than ``since`` is given up."""
+        found: list[tuple[int, Waiting]] = []
+        given_up = 0
+        for number in await self._stores.waits.owners_waiting(platform):
+            owner = await self._accounts.numbered(number)
+            given_up += await self._stores.waits.trim(owner, before=since)
+            for wait in await self._stores.waits.all(owner):
+                taken = await self._take_up(owner, wait)
+                if taken is not None:
+                    found.append((wait.arrived, taken))
+        if given_up:
+            log.warning("%d messages of %s are too old to be answered now", given_up, platform)
+        return [waiting for _, waiting in sorted(found, key=lambda pair: pair[0])]
+
+    async def unreply(self, owner: Account, message: int, *, waits: bool) -> int:
+        """Erase what was replied to a line, and the traces of it; returns how many replies went."""
+        async with self._db.transaction():
+            replies = [reply.id for reply in await self._stores.journal.answers_to(owner, [message])]
+            await self.erase(owner, replies)
+            if waits:
+                await self._stores.waits.add(owner, message)
+        return len(replies)
+
+    async def erase(self, owner: Account, lines: Collection[int]) -> None:
+        """Remove lines for good, with their traces and vectors; none of them waits any more."""
+        hashes = await self._stores.journal.hashes(owner, lines)
+        await self._stores.traces.erase(owner, lines)
+        await self._stores.waits.remove(owner, lines)
+        await self._stores.journal.erase(owner, lines)
+        await self._stores.embeddings.erase(owner, hashes)
+
+    async def _settle(
+        self, owner: Account, reply: Message, answers: int, *, delivered: bool, also: Sequence[int]
+    ) -> None:
+        await self._stores.journal.merge(owner, also, answers)
+        waits = self._stores.waits
+        if delivered:
+            await waits.remove(owner, [*also, answers])
+        else:
+            await waits.remove(owner, [one for one in also if one != answers])
+            await waits.replied(owner, answers, reply.id)
+
+    async def _take_up(self, owner: Account, wait: Wait) -> Waiting | None:
+        """What waits as it is now; a reply that is no more, or was not kept, is to be given anew."""
+        lines = await self._stores.journal.lines(owner, [wait.id, wait.reply or 0])
+        message, reply = lines.get(wait.id), lines.get(wait.reply or 0)
+        if message is None:
+            await self._stores.waits.remove(owner, [wait.id])
+            return None
+        if reply is not None and not reply.text:
+            await self.erase(owner, [reply.id])
+            reply = None
+        if reply is None and wait.reply is not None:
+            await self._stores.waits.replied(owner, wait.id, None)
+        key, thread = await self._chats.address(owner, message.chat)
+        chat = await self._chats.numbered(owner, message.chat)
+        if await self._chats.is_past(owner, message):
+            message = replace(message, platform_id=None)
+        return Waiting(owner, key, thread, chat.private, message, wait.shown, wait.begun, reply)
