@@ -49,11 +49,12 @@ CONTEXT_TURNS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What one person said as one, on its way to a reply."""
+    """What one person said as one, on its way to a reply; it rests on what memory held at the mark ``since``."""
 
     said: tuple[Said, ...]
     opened: Opened
     trace: TurnTrace
+    since: int
 
     @property
     def last(self) -> Said:
@@ -131,19 +132,27 @@ class Agent:
         """Answer what one person said as one. Raises Apology and DeliveryError."""
         last = turn[-1]
         sink.watch(partial(self._memory.shown, last.owner, last.message.id))
-        with written(last.owner.language):
-            if last.command is not None:
-                await self._obey(last, Order(last.owner, last.chat, last.message, *last.command), sink)
-            elif last.reply is not None:
-                await self._deliver(turn, Reply(last.reply.text, markdown=True), sink)
-            else:
-                await self.respond(turn, sink)
+        if last.command is not None:
+            try:
+                with written(last.owner.language):
+                    await self._obey(last, Order(last.owner, last.chat, last.message, *last.command), sink)
+            except Apology:
+                await self._settle(turn)
+                raise
+        elif last.reply is not None:
+            await self._deliver(turn, Reply(last.reply.text, markdown=True), sink)
+        elif last.lost:
+            await self._journal(last, None)
+            await sink.send(Reply(phrase("error.interrupted", last.owner.language)))
+        else:
+            await self.respond(turn, sink)
 
     async def respond(self, said: Sequence[Said], sink: Sink) -> None:
         """The way of what is in the journal now: rules, recall, window, model, reply, trace."""
         last = said[-1]
+        since = await self._memory.mark(last.owner)
         media = await opened([m for one in said for m in one.incoming.media], self._media, self._count)
-        turn = Exchange(tuple(said), media, TurnTrace(last.message.id, last.chat))
+        turn = Exchange(tuple(said), media, TurnTrace(last.message.id, last.chat), since)
         if turn.is_empty:
             await self._finish(turn, sink, Answer(unseen(media, last.owner.language)))
             return
@@ -159,14 +168,21 @@ class Agent:
         """Obey a button. Raises Apology and DeliveryError."""
         with written(language_of(press)):
             owner, chat = await self.hearing.meet(press)
+        with written(owner.language):
             await sink.send(_discreet(await self._commands.press(owner, press.button_id, now=press.at), owner, chat))
 
     async def give_up(self, said: Sequence[Said]) -> None:
-        """Let messages wait no longer; what they tell is learned, and they are not answered."""
-        for one in said:
-            with written(one.owner.language):
+        """Let messages wait no longer; what they tell is learned, and they are not answered.
+
+        A reply that was made already and not delivered is as if it had never been.
+        """
+        if not said:
+            return
+        with written(said[-1].owner.language):
+            await self._memory.settled(said[-1].owner, *(one.message.id for one in said))
+            await self._memory.unreply(said[-1].owner, said[-1].message.id)
+            for one in said:
                 await self._memory.learn(one.owner, one.chat, one.message)
-                await self._memory.settled(one.owner, one.message.id)
 
     async def _learn(self, turn: Exchange) -> str:
         """Let the rules write; returns what the person must hear about it, mostly nothing.
@@ -231,7 +247,7 @@ class Agent:
             turn.trace.finish = "failed"
             await self._unanswered(turn)
             raise Apology("error.model", language) from error
-        return self._judged(turn, outcome)
+        return await self._judged(turn, outcome)
 
     async def _seen_or_told(self, model: LLM, turn: Exchange, earlier: list[Message], sink: Sink) -> Outcome | None:
         """Ask with the pictures, or without them where they are refused or leave no room. None if nothing is left."""
@@ -273,7 +289,7 @@ class Agent:
         turn.trace.tokens = {"in": stream.outcome.tokens_in, "out": stream.outcome.tokens_out}
         return stream.outcome
 
-    def _judged(self, turn: Exchange, outcome: Outcome) -> Answer:
+    async def _judged(self, turn: Exchange, outcome: Outcome) -> Answer:
         """An answer that broke off is shown with a word about it, and never kept as if it were whole."""
         match outcome.finish:
             case "stop":
@@ -282,7 +298,8 @@ class Agent:
                 text = f"{outcome.text} …"
                 return Answer(text, text)
             case "empty":
-                return Answer(phrase("error.empty", turn.owner.language))
+                await self._unanswered(turn)
+                raise Apology("error.empty", turn.owner.language)
             case "cut":
                 if outcome.error is not None:
                     log.warning("the answer broke off: %s", outcome.error)
@@ -296,7 +313,7 @@ class Agent:
 
     async def _finish(self, turn: Exchange, sink: Sink, answer: Answer, *, receipt: str = "") -> None:
         """Journal the reply, then deliver it: a kill in between finds it waiting to be delivered."""
-        await self._journal(turn.last, answer.kept, trace=turn.trace, also=turn.ids[:-1])
+        await self._journal(turn.last, answer.kept, turn)
         text = "\n\n".join(filter(None, (answer.text, escaped(receipt) if answer.kept else receipt)))
         try:
             await self._deliver(turn.said, Reply(text, markdown=answer.kept is not None), sink)
@@ -309,14 +326,15 @@ class Agent:
             await sink.send(reply)
         except DeliveryError as error:
             if error.later:
-                raise
-            await self._settle(said)
+                await self._memory.unbegun(said[-1].owner, said[-1].message.id)
+            else:
+                await self._settle(said)
             raise
         await self._settle(said)
 
     async def _unanswered(self, turn: Exchange) -> None:
         """Journal that a turn was dealt with, though not with an answer."""
-        await self._journal(turn.last, None, trace=turn.trace, also=turn.ids[:-1])
+        await self._journal(turn.last, None, turn)
         self._seen(turn.trace)
 
     async def _settle(self, said: Sequence[Said]) -> None:
@@ -325,9 +343,7 @@ class Agent:
         except DatabaseError:
             log.exception("a delivered reply still counts as waiting")
 
-    async def _journal(
-        self, said: Said, kept: str | None, *, trace: TurnTrace | None = None, also: Sequence[int] = ()
-    ) -> None:
+    async def _journal(self, said: Said, kept: str | None, turn: Exchange | None = None) -> None:
         line = Line(
             role="bot",
             speaker=BOT,
@@ -337,9 +353,11 @@ class Agent:
             answers=said.message.id,
             tokens=0 if kept is None else self._count(kept) + MESSAGE_TOKENS,
         )
-        stored = None if trace is None else trace.stored()
+        trace, also, since = (None, [], None) if turn is None else (turn.trace.stored(), turn.ids[:-1], turn.since)
         try:
-            await self._memory.answered(said.owner, said.chat, line, stored, delivered=kept is None, also=also)
+            await self._memory.answered(
+                said.owner, said.chat, line, trace, delivered=kept is None, also=also, since=since
+            )
         except DatabaseError:
             # A failed write never eats a reply.
             log.exception("the reply was not journaled")

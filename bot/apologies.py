@@ -16,6 +16,8 @@ log = logging.getLogger(__name__)
 
 APOLOGY_EVERY: Final = timedelta(minutes=1)
 """A failure of one sort is told to a chat at most this often; every one is in the log."""
+FAILURE: Final = "failure"
+"""The sort of everything that went wrong on our side."""
 
 
 class Apologies:
@@ -33,18 +35,21 @@ class Apologies:
                 log.warning("chat %s: the reply did not arrive (%s)", chat.key, error)
             case Apology():
                 log.error("turn %s in chat %s: %s", number, chat.key, error.__cause__ or error)
-                await self.tell(chat, error.key, error.language, sink, number=number)
+                await self.tell(chat, error.key, error.language, sink, sort=FAILURE, number=number)
             case _:
                 log.error("turn %s in chat %s failed", number, chat.key, exc_info=error)
-                await self.tell(chat, "error.internal", language, sink, number=number)
+                await self.tell(chat, "error.internal", language, sink, sort=FAILURE, number=number)
 
-    async def tell(self, chat: ChatRef, key: str, language: str, sink: Sink, **values: str) -> None:
-        """Say the phrase ``key`` with its ``values``, unless the chat has read it within a minute. Never raises."""
+    async def tell(self, chat: ChatRef, key: str, language: str, sink: Sink, *, sort: str = "", **values: str) -> None:
+        """Say the phrase ``key`` with its ``values``, unless the chat was told of that ``sort`` within a minute.
+
+        By default each phrase is a sort of its own. Never raises.
+        """
         now = self._clock()
         self._told = {told: at for told, at in self._told.items() if now - at < APOLOGY_EVERY}
-        if (chat, key) in self._told:
+        if (chat, sort or key) in self._told:
             return
-        self._told[chat, key] = now
+        self._told[chat, sort or key] = now
         text = phrase(key, language, **values)
         try:
             await sink.send(Reply(text))

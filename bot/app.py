@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import locale
 import logging
@@ -17,7 +18,7 @@ from bot import adapters, discovery, heartbeat
 from bot.adapters.console import ConsoleAdapter
 from bot.agent import Agent
 from bot.commands import specs
-from bot.conversation import Conversation
+from bot.conversation import Conversation, Sleep
 from bot.embedders import EndpointEmbedder, LocalEmbedder, choose_embedder
 from bot.hearing import Watcher
 from bot.llm import LLM
@@ -48,13 +49,13 @@ def utc_now() -> datetime:
 class App:
     """A bot put together: the agent behind its conversation, housekeeping, and the platforms it serves."""
 
-    def __init__(self, settings: Settings, memory: Memory, agent: Agent, clock: Clock) -> None:
+    def __init__(self, settings: Settings, memory: Memory, agent: Agent, clock: Clock, sleep: Sleep) -> None:
         self.settings = settings
         self.memory = memory
         self.agent = agent
         self.clock = clock
         self.scheduler = Scheduler(self.tick, settings.jobs.every_seconds)
-        self.conversation = Conversation(agent, clock, settings.conversation, behind=self.scheduler.wake)
+        self.conversation = Conversation(agent, clock, settings.conversation, behind=self.scheduler.wake, sleep=sleep)
         self.recovery = Recovery(memory, self.conversation, clock, settings.conversation)
         self.adapters: dict[str, Adapter] = {}
 
@@ -62,8 +63,7 @@ class App:
         """One round of housekeeping, and the receipts it owes."""
         await self.memory.run_due(now=self.clock())
         await self.deliver_notices()
-        for adapter in self.adapters.values():
-            await self.recovery.take_up(adapter)
+        await self.recovery.again(self.adapters)
 
     async def deliver_notices(self) -> None:
         """Send what is owed to people on the platforms at hand; what cannot be sent now stays owed.
@@ -100,14 +100,15 @@ class App:
 
 async def _delivered(adapter: Adapter, owed: Owed) -> bool:
     """Send one notice; whether it counts as delivered. No failure keeps the others from their readers."""
-    chat = ChatRef(owed.owner.platform, owed.key, private=owed.private, thread=owed.thread)
+    # A receipt is its owner's alone, wherever it was asked for.
+    chat = ChatRef(owed.owner.platform, owed.key if owed.private else f"dm:{owed.owner.user_id}", private=True)
     try:
         text = phrase(owed.notice.phrase, owed.owner.language, **owed.notice.data)
         await adapter.notify(chat, Reply(text, private=True))
     except DeliveryError as error:
-        fate = "may have arrived" if error.unknown else "waits"
-        log.warning("a notice to chat %s %s (%s)", owed.key, fate, error)
-        return error.unknown
+        fate = "waits" if error.later else "may have arrived" if error.unknown else "was refused"
+        log.warning("a notice for chat %s %s (%s)", owed.key, fate, error)
+        return not error.later
     except Exception:
         log.exception("a notice waits: %s could not send it to chat %s", adapter.name, owed.key)
         return False
@@ -115,8 +116,12 @@ async def _delivered(adapter: Adapter, owed: Owed) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def built(settings: Settings, *, clock: Clock = utc_now, watch: Watcher | None = None) -> AsyncIterator[App]:
+async def built(
+    settings: Settings, *, clock: Clock = utc_now, sleep: Sleep = asyncio.sleep, watch: Watcher | None = None
+) -> AsyncIterator[App]:
     """Put the bot together from ``settings``; on leaving, writes are finished and connections closed.
+
+    ``sleep`` lets the seconds of a quiet time pass, by whatever ``clock`` goes.
 
     Raises SettingsError when settings do not go together, DatabaseError when the file cannot be used.
     """
@@ -133,7 +138,7 @@ async def built(settings: Settings, *, clock: Clock = utc_now, watch: Watcher | 
         )
         stack.push_async_callback(memory.close)
         agent = Agent(memory, settings, clock=clock, count=count, model=model, zone=zone_of(settings), watch=watch)
-        yield App(settings, memory, agent, clock)
+        yield App(settings, memory, agent, clock, sleep)
 
 
 def chat_model(settings: Settings) -> LLM | None:
@@ -189,6 +194,12 @@ def line_by_line(settings: Settings) -> Settings:
     return settings.model_copy(update={"conversation": alone})
 
 
+def keep_out_of_collections() -> None:
+    """Have the garbage collector pass over what is there for good; going through it stops every chat for 0.1 s."""
+    gc.collect()
+    gc.freeze()
+
+
 async def run(settings: Settings) -> int:
     """Serve every platform that has a token until SIGTERM or SIGINT; returns the exit code."""
     chosen = adapters.configured(settings, utc_now)
@@ -198,6 +209,7 @@ async def run(settings: Settings) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     async with built(settings) as app:
+        keep_out_of_collections()
         app.scheduler.start()
         pulse = asyncio.create_task(heartbeat.beat(settings.data_dir))
         serving = {asyncio.create_task(app.serve(adapter), name=adapter.name) for adapter in chosen}

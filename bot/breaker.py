@@ -5,32 +5,41 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Final
 
 SPAN: Final = timedelta(minutes=1)
 REST: Final = timedelta(minutes=5)
 """How long nobody is answered after the breaker has opened."""
+REACTION: Final = timedelta(seconds=2)
+"""Nobody reads an answer and writes the next message within this; what comes sooner may be a program's reaction."""
 
 
 class Breaker:
-    """Counts turns of each ``key`` (a person in a chat); more than ``most`` in a minute open it. 0 never opens."""
+    """Counts reactions of each ``key`` (a person in a chat); more than ``most`` in a minute open it. 0 never opens."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._turns: dict[Hashable, deque[datetime]] = {}
+        self._answered: dict[Hashable, datetime] = {}
+        self._reactions: dict[Hashable, deque[datetime]] = {}
         self._open_until: dict[Hashable, datetime] = {}
 
-    def judge(self, key: Hashable, now: datetime) -> Literal["go", "opened", "open"]:
-        """Count one turn: "go" may be answered, "opened" is the one that was too many, "open" comes after it."""
-        if not self._most:
-            return "go"
+    def answered(self, key: Hashable, now: datetime) -> None:
+        """Note that somebody was answered just now."""
+        self._answered = {known: at for known, at in self._answered.items() if now - at < SPAN}
+        self._answered[key] = now
+
+    def lets(self, key: Hashable, *, arrived: datetime, now: datetime) -> bool:
+        """Whether what arrived is to be answered."""
         self._open_until = {rests: until for rests, until in self._open_until.items() if until > now}
-        if key in self._open_until:
-            return "open"
-        self._turns = {known: times for known, times in self._turns.items() if now - times[-1] < SPAN}
-        times = self._turns.setdefault(key, deque(maxlen=self._most))
+        if not self._most or key in self._open_until:
+            return not self._most
+        answered = self._answered.get(key)
+        if answered is None or not timedelta(0) <= arrived - answered < REACTION:
+            return True
+        self._reactions = {known: times for known, times in self._reactions.items() if now - times[-1] < SPAN}
+        times = self._reactions.setdefault(key, deque(maxlen=self._most))
         if len(times) == self._most and now - times[0] < SPAN:
             self._open_until[key] = now + REST
-            return "opened"
+            return False
         times.append(now)
-        return "go"
+        return True

@@ -19,6 +19,7 @@ import typer
 from bot import __version__, logs, replay, setup
 from bot import app as composition
 from bot import check as checks
+from bot.bench import delivery as bench_delivery
 from bot.bench import recall as bench_recall
 from bot.bench import speed as bench_speed
 from bot.embedders import choose_embedder
@@ -134,6 +135,17 @@ def recall_bench(
 def speed_bench(*, as_json: Json = False) -> None:
     """Measure how fast recall is, against a plain loop and against numpy."""
     _look(lambda: bench_speed.main(as_json=as_json))
+
+
+@bench.command(name="delivery")
+def delivery_bench(
+    *,
+    chats: Annotated[int, typer.Option("--chats", min=1, help="Chats that write at once.")] = 200,
+    frames: Annotated[int, typer.Option("--frames", min=1, help="Pieces in which the model streams an answer.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """Measure how answers reach many chats at once, some of them flooded."""
+    _look(lambda: bench_delivery.main(chats=chats, frames=frames, as_json=as_json))
 
 
 def main() -> None:

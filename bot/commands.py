@@ -91,6 +91,10 @@ class Commands:
         words = wants_forgetting(text)
         return None if words is None else ("forget", words)
 
+    def knows(self, name: str) -> bool:
+        """Whether there is such a command."""
+        return name in self._run
+
     async def run(self, order: Order) -> Reply:
         """Obey a command."""
         run = self._run.get(order.name)
@@ -119,7 +123,7 @@ class Commands:
     async def _whatdoyouknow(self, order: Order) -> Reply:
         entries = await self._memory.known(order.owner, room=order.chat, now=self._clock())
         if not entries:
-            return Reply(phrase("known.nothing", order.owner.language), private=True)
+            return Reply(phrase("known.nothing", order.owner.language, private=order.chat.private), private=True)
         profile = [e for e in entries if isinstance(e, ProfileLine)]
         events = sorted((e for e in entries if isinstance(e, Event)), key=lambda e: e.span.start)
         facts = [e for e in entries if not isinstance(e, ProfileLine | Event)]

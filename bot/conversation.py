@@ -19,15 +19,16 @@ from typing import Final, Protocol
 from bot.apologies import Apologies
 from bot.breaker import Breaker
 from bot.language import language_of
-from bot.message import ChatRef, Deleted, Edited, Press, Sink, Update
-from bot.turn import Heard, Said
+from bot.message import ChatRef, Deleted, DeliveryError, Edited, Press, Sink, Update
+from bot.text import clean
+from bot.turn import Apology, Heard, Said
 from config.settings import ConversationSettings
 from memory.ports import Clock
 
 log = logging.getLogger(__name__)
 
 QUEUE: Final = 100
-"""Updates of one chat that may wait for an answer; a message beyond them is kept, but answered with a word only."""
+"""Messages of one person that may wait in a chat; one beyond them is kept, but answered with a word only."""
 PATIENCE: Final = 5
 """Quiet times after which a person who writes and writes is answered all the same."""
 ALBUM_SECONDS: Final = 1.0
@@ -35,6 +36,9 @@ ALBUM_SECONDS: Final = 1.0
 MOST_JOINED: Final = 20
 """Messages that one turn may answer."""
 CANCEL: Final = "cancel"
+
+Sleep = Callable[[float], Awaitable[None]]
+"""Lets so many seconds pass."""
 
 
 class Desk(Protocol):
@@ -104,11 +108,9 @@ class _Worker:
         """Whether nothing is done here and nothing comes in."""
         return not (self.coming or self.queue) and (self.task is None or self.task.done())
 
-    def put(self, items: Iterable[_Item], *, place: int | None = None) -> None:
-        """Queue items at ``place``, by default behind the others."""
-        waiting = list(self.queue)
-        at = len(waiting) if place is None else place
-        self.queue = deque([*waiting[:at], *items, *waiting[at:]])
+    def put(self, items: Iterable[_Item]) -> None:
+        """Queue items behind the others."""
+        self.queue.extend(items)
         self.stirred.set()
 
     def pull(self, chosen: Callable[[_Item], bool]) -> list[_Item]:
@@ -118,13 +120,30 @@ class _Worker:
         self.stirred.set()
         return pulled
 
-    async def interrupt(self) -> list[_Item]:
-        """Stop the answer under way; returns what it was to answer."""
+    def take(self, turn: list[_Item]) -> list[_Item]:
+        """Take a turn out of the queue."""
+        taken = set(map(id, turn))
+        self.queue = deque(item for item in self.queue if id(item) not in taken)
+        return turn
+
+    async def interrupt(self, chosen: Callable[[_Item], bool], *, keep: bool) -> list[_Item]:
+        """Stop the answer under way if it is to something ``chosen``; returns all that it was to answer.
+
+        What is shown of it stays if ``keep``; then one that is beyond stopping goes on, and nothing is returned.
+        """
         stopped = self.running
+        if not any(chosen(item) for item in stopped):
+            return []
+        if not await _abandoned(stopped[-1].sink, keep=keep) and keep:
+            return []
+        await self.halt()
+        return stopped
+
+    async def halt(self) -> None:
+        """Cancel the answer under way."""
         if self.answering is not None:
             self.answering.cancel()
             await asyncio.wait({self.answering})
-        return stopped
 
 
 class Conversation:
@@ -141,7 +160,7 @@ class Conversation:
         settings: ConversationSettings,
         *,
         behind: Callable[[], None] = lambda: None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._desk = desk
         self._behind = behind
@@ -153,6 +172,8 @@ class Conversation:
         self._apologies = Apologies(clock)
         self._asides: set[asyncio.Task[None]] = set()
         self._stopping = False
+        self.unreached: set[str] = set()
+        """Platforms that could not be reached when an answer was to be delivered."""
 
     async def submit(self, update: Update, sink: Sink) -> None:
         """Have an update heard and queued; it is durable when this returns. Failures are told, never raised."""
@@ -218,56 +239,66 @@ class Conversation:
 
     async def _take(self, worker: _Worker, heard: Heard | None, sink: Sink) -> None:
         """Queue what waits for an answer, unless it waits already."""
-        if heard is None or (isinstance(heard, Said) and self.holds(heard)):
-            await _end(sink)
+        if heard is None or self._stopping or (isinstance(heard, Said) and self.holds(heard)):
+            await _end(sink)  # what is heard during a stop waits for the next start
             return
         item = _Item(heard, sink, self._clock())
         if item.said is not None and item.said.command is not None and item.said.command[0] == CANCEL:
-            self._aside(self._cancel(worker, item.said, sink))
-        elif len(worker.queue) >= QUEUE:
+            self._aside(self._cancel(item.said, sink))
+        elif item.said is not None and self._is_too_much(worker, item.said):
             # Told on the side: a platform hands in updates one by one, and one chat's flood wait must not hold them.
             self._aside(self._refuse(item))
         else:
             worker.put([item])
 
+    def _is_too_much(self, worker: _Worker, said: Said) -> bool:
+        """Whether somebody has so much waiting that this is not answered; a command always is."""
+        return said.is_talk and sum(item.is_talk_of(said.owner.no) for item in worker.queue) >= QUEUE
+
     async def _change(self, worker: _Worker, update: Edited | Deleted, sink: Sink) -> None:
-        """Hear that messages are other than they were, or no more: nobody is answered as if they still stood."""
+        """Hear that messages are other than they were, or no more: no talk is answered as if they still stood."""
         ids = update.message_ids if isinstance(update, Deleted) else (update.message.message_id,)
-        held = {said.message.id: said for said in worker.held if said.incoming.message_id in ids}
-        if any(isinstance(update, Edited) and said.incoming.text == update.message.text for said in held.values()):
+        held = {s.message.id: s for s in worker.held if s.is_talk and s.incoming.message_id in ids}
+        if isinstance(update, Edited) and any(
+            clean(s.incoming.text) == clean(update.message.text) for s in held.values()
+        ):
             await _end(sink)  # a link got its preview
             return
-        place = next((n for n, item in enumerate(worker.queue) if item.is_one_of(held)), None if not held else 0)
-        rest = await self._without(worker, held)
+        stopped = await worker.interrupt(lambda item: item.is_one_of(held), keep=False)
+        # Nothing is begun before it is known what the queue reads now.
+        waiting = [*stopped, *worker.pull(lambda _: True)]
+        changed: _Item | None = None
         try:
-            if (heard := await self._desk.hear(update)) is None:
-                await _end(sink)
-            else:
-                rest.append(_Item(heard, sink, self._clock()))
+            heard = await self._desk.hear(update)
+            changed = None if heard is None or self._stopping else _Item(heard, sink, self._clock())
         finally:
-            worker.put(rest, place=place)
+            gone = [item for item in waiting if item.is_one_of(held)]
+            place = waiting.index(gone[0]) if gone else len(waiting)
+            rest = [item for item in waiting if not item.is_one_of(held)]
+            worker.put([*rest[:place], *([changed] if changed else []), *rest[place:]])
+            for ended in (*(item.sink for item in gone if item not in stopped), *([] if changed else [sink])):
+                await _end(ended)
 
-    async def _without(self, worker: _Worker, gone: Container[int]) -> list[_Item]:
-        """Take messages out of the queue and out of the answer under way; returns what else that was to answer."""
-        for item in worker.pull(lambda item: item.is_one_of(gone)):
-            await _end(item.sink)
-        if not any(item.is_one_of(gone) for item in worker.running):
-            return []
-        return [item for item in await worker.interrupt() if not item.is_one_of(gone)]
-
-    async def _cancel(self, worker: _Worker, said: Said, sink: Sink) -> None:
+    async def _cancel(self, said: Said, sink: Sink) -> None:
         """Stop whatever the sender of a /cancel waits for, the answer under way too, and say so."""
-        dropped = worker.pull(lambda item: item.is_talk_of(said.owner.no))
-        for item in dropped:
-            await _end(item.sink)
-        if worker.running and worker.running[-1].is_talk_of(said.owner.no):
-            dropped += await worker.interrupt()
-        stopped = [item.said for item in dropped if item.said is not None]
+
+        def is_mine(item: _Item) -> bool:
+            return item.is_talk_of(said.owner.no)
+
         try:
-            await self._desk.give_up(stopped)
-        finally:
-            obeyed = replace(said, command=(CANCEL, "stopped" if stopped else ""))
-            await self._turn([_Item(obeyed, sink, self._clock())])
+            async with self._at_work(said.incoming.chat) as worker:
+                stopped = await worker.interrupt(is_mine, keep=True)
+                pulled = worker.pull(is_mine)
+                dropped = [*stopped, *pulled]
+                await self._desk.give_up([item.said for item in dropped if item.said is not None])
+        except Exception as error:  # noqa: BLE001 - it is said that it failed, never that it was done
+            await self._apologies.explain(error, said.incoming.chat, said.owner.language, sink)
+            await _end(sink)
+            return
+        for item in pulled:
+            await _end(item.sink)
+        obeyed = replace(said, command=(CANCEL, "stopped" if dropped else ""))
+        await self._turn([_Item(obeyed, sink, self._clock())])
 
     async def _work(self, chat: ChatRef, worker: _Worker) -> None:
         try:
@@ -277,7 +308,7 @@ class Conversation:
                 try:
                     await asyncio.wait({worker.answering})
                 finally:
-                    await worker.interrupt()
+                    await worker.halt()
                     worker.running, worker.answering = [], None
                     self._behind()
         finally:
@@ -288,23 +319,22 @@ class Conversation:
         """Wait until a turn is whole, and take it out of the queue; nothing when the queue is empty."""
         while worker.queue:
             turn = _joined(worker.queue)
-            more_may_come = len(turn) == len(worker.queue) and len(turn) < MOST_JOINED and not self._stopping
-            left = self._quiet_left(turn) if more_may_come else 0.0
+            left = 0.0 if self._stopping else self._quiet_left(turn, alone=len(turn) == len(worker.queue))
             worker.stirred.clear()
             if left > 0:
                 await _either(self._sleep(left), worker.stirred.wait())
             if not worker.stirred.is_set():
-                for _ in turn:
-                    worker.queue.popleft()
-                return turn
+                return worker.take(turn)
         return []
 
-    def _quiet_left(self, turn: Sequence[_Item]) -> float:
-        """Seconds to wait for more of a turn."""
-        if turn[-1].said is None or not turn[-1].said.is_talk:
+    def _quiet_left(self, turn: Sequence[_Item], *, alone: bool) -> float:
+        """Seconds to wait for more of a turn; ``alone`` tells that nothing is queued behind it."""
+        said = turn[-1].said
+        if said is None or not said.is_talk or len(turn) == MOST_JOINED:
             return 0.0
-        albums = any(item.said is not None and item.said.incoming.album is not None for item in turn)
-        quiet = max(self._quiet, ALBUM_SECONDS) if albums else self._quiet
+        quiet = self._quiet if alone else 0.0
+        if _albums(turn):
+            quiet = max(quiet, ALBUM_SECONDS)
         now = self._clock()
         since_first, since_last = ((now - item.at).total_seconds() for item in (turn[0], turn[-1]))
         # Never longer than the quiet time itself, whatever the clock of the machine does meanwhile.
@@ -320,23 +350,35 @@ class Conversation:
                 await self._desk.press(last.heard, last.sink)
             elif await self._goes_on(turn):
                 await self._desk.answer([item.said for item in turn if item.said is not None], last.sink)
+                self._breaker.answered(_who(last), self._clock())
         except Exception as error:  # noqa: BLE001
             # The border of one turn: whatever broke, its chat hears of it and goes on.
-            await self._apologies.explain(error, last.chat, last.language, last.sink)
+            await self._fail(turn, error)
         finally:
             await _end(last.sink)
 
+    async def _fail(self, turn: Sequence[_Item], error: Exception) -> None:
+        """Explain why a turn has no answer. Only what a platform could not be reached for is tried again."""
+        last = turn[-1]
+        if isinstance(error, DeliveryError):
+            if error.later:
+                self.unreached.add(last.chat.platform)
+        elif not isinstance(error, Apology):
+            try:
+                await self._desk.give_up([item.said for item in turn if item.said is not None])
+            except Exception:
+                log.exception("what could not be answered still waits; the next start tries it again")
+        await self._apologies.explain(error, last.chat, last.language, last.sink)
+
     async def _goes_on(self, turn: Sequence[_Item]) -> bool:
-        """Whether a turn is to be answered; not when two programs seem to talk to each other."""
+        """Whether a turn is to be answered; talk is not when two programs seem to talk to each other."""
         said = [item.said for item in turn if item.said is not None]
-        chat = turn[-1].chat
-        verdict = self._breaker.judge((chat, said[-1].owner.no), self._clock())
-        if verdict == "go":
+        last = turn[-1]
+        if not said[-1].is_talk or self._breaker.lets(_who(last), arrived=turn[0].at, now=self._clock()):
             return True
+        log.warning("chat %s: nobody is answered there for a while, it looks like two bots in a loop", last.chat.key)
         await self._desk.give_up(said)
-        if verdict == "opened":
-            log.warning("chat %s: too many turns a minute, nobody is answered there for a while", chat.key)
-            await self._apologies.tell(chat, "error.loop", turn[-1].language, turn[-1].sink)
+        await self._apologies.tell(last.chat, "error.loop", last.language, last.sink)
         return False
 
     async def _refuse(self, item: _Item) -> None:
@@ -360,13 +402,24 @@ class Conversation:
         return [*workers, *self._asides]
 
 
+def _who(item: _Item) -> tuple[ChatRef, int]:
+    """A person in a chat."""
+    return (item.chat, item.said.owner.no if item.said is not None else 0)
+
+
+def _albums(turn: Iterable[_Item]) -> set[str]:
+    return {item.said.incoming.album for item in turn if item.said is not None and item.said.incoming.album}
+
+
 def _joined(queue: Sequence[_Item]) -> list[_Item]:
-    """The first items of a queue that are one turn."""
+    """The items of a queue that are one turn: what one person says in a row, and all of an album."""
     first = queue[0].said
-    if first is None:
+    if first is None or not first.is_talk:
         return [queue[0]]
-    run = takewhile(lambda item: item.said is not None and first.joins(item.said), list(queue)[:MOST_JOINED])
-    return list(run) or [queue[0]]
+    run = list(takewhile(lambda item: item.said is not None and first.joins(item.said), list(queue)[:MOST_JOINED]))
+    albums = _albums(run)
+    behind = list(queue)[len(run) :]
+    return run + [item for item in behind if item.is_talk_of(first.owner.no) and albums & _albums([item])]
 
 
 async def _either(*works: Awaitable[object]) -> None:
@@ -378,6 +431,15 @@ async def _either(*works: Awaitable[object]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _abandoned(sink: Sink, *, keep: bool) -> bool:
+    """Give up what an answer shows, or is about to; a platform's failure there keeps nothing else from being done."""
+    try:
+        return await sink.abandon(keep=keep)
+    except Exception:
+        log.exception("a platform did not give up an answer")
+        return True
 
 
 async def _end(sink: Sink) -> None:

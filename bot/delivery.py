@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from bot.layout import Layout
+from bot.layout import Abandoned, Layout
 from bot.markdown import Part, summary
 from bot.message import Button, DeliveryError, Posted, Reply, Sink
-from bot.outlet import Errands, Flood, Gate, Outlet, Refused, Tempo, Unconfirmed
+from bot.outlet import Budget, Errands, Flood, Gate, Outlet, Refused, Tempo, Unconfirmed
 from bot.text import clean, is_blank
 
-__all__ = ["Delivery", "Discreet", "Errands", "Flood", "Gate", "Outlet", "Refused", "Tempo", "Unconfirmed"]
+__all__ = ["Budget", "Delivery", "Discreet", "Errands", "Flood", "Gate", "Outlet", "Refused", "Tempo", "Unconfirmed"]
 
 MOST_PARTS: Final = 5
 """Messages an answer may take; a longer one goes as a file beside its summary, and frames show no more of it.
@@ -61,6 +61,8 @@ class Delivery:
         self._frames_left = MOST_FRAMES
         self._drafts = not shown
         self._over = False
+        self._delivering = False
+        self._taken_back = False
         self._pump: asyncio.Task[None] | None = None
         self._typing: asyncio.Task[None] | None = None
         self._final: asyncio.Task[str] | None = None
@@ -97,6 +99,22 @@ class Delivery:
                 raise DeliveryError("the platform was shut down meanwhile", unknown=True) from None
             raise
 
+    async def abandon(self, *, keep: bool) -> bool:
+        """Give the answer up; what is not kept of it is taken back in the background."""
+        final = self._final
+        beyond = final is not None and (final.done() or (self._delivering and self._layout.asking))
+        if keep and beyond:
+            return False
+        self._over = self._layout.abandoned = True
+        self._rest()
+        if final is not None and not beyond:
+            final.cancel()  # it waits, for a flood or for a frame: no request is cut short
+        if not keep:
+            self._taken_back = True
+            with suppress(DeliveryError):  # nothing can be taken back any more
+                self._errands.start(self._take_back())
+        return not beyond
+
     async def done(self) -> None:
         """End typing and frames at once; a request under way may finish, none follows it."""
         self._over = True
@@ -132,6 +150,8 @@ class Delivery:
                 await self._grow(parts)
             except Flood:
                 self._frame = self._frame or frame
+            except Abandoned:
+                return
             except (Refused, Unconfirmed) as trouble:
                 # Where one frame is refused, or may be there twice with the next one, only the final text goes on.
                 if isinstance(trouble, Refused) or self._layout.doubtful:
@@ -179,10 +199,19 @@ class Delivery:
             return False
         return True
 
+    async def _take_back(self) -> None:
+        async with self._lock:
+            self._layout.abandoned = False
+            with suppress(Refused, Unconfirmed):
+                await self._layout.cut_to(0)
+
     async def _deliver(self, reply: Reply) -> str:
         async with self._lock:
+            self._delivering = True
             try:
                 return await self._lay_out(reply)
+            except Abandoned:
+                raise DeliveryError("the reply was given up") from None
             except (Refused, Unconfirmed) as trouble:
                 unknown = self._layout.lost is not None or (isinstance(trouble, Unconfirmed) and trouble.left)
                 _log.warning("A reply %s: %s", "may not have arrived" if unknown else "did not arrive", trouble)
@@ -191,7 +220,9 @@ class Delivery:
                 told = f"the platform did not take a reply: {trouble}"
                 raise DeliveryError(told, unknown=unknown, later=later) from trouble
             finally:
-                self._layout.begin_anew()
+                self._delivering = False
+                if not self._taken_back:
+                    self._layout.begin_anew()
                 self._frame = None
                 self._frames_left = MOST_FRAMES
                 self._gate.drawn()
@@ -263,6 +294,10 @@ class Discreet:
             return await self._open.send(Reply(reply.hint)) if reply.hint else None
         except DeliveryError:  # logged where it is raised; the reply itself has arrived
             return None
+
+    async def abandon(self, *, keep: bool) -> bool:
+        """Give up what is shown in the chat; only commands answer aside, and they are seen through."""
+        return await self._open.abandon(keep=keep)
 
     async def done(self) -> None:
         """End both."""

@@ -100,17 +100,20 @@ class Hearing:
             return None
         text = clean(incoming.text)
         command = None if incoming.forward_from is not None else self._commands.read(text)
-        owner, chat = await self.meet(incoming, text if command is None else command[1])
+        if command is not None and not (incoming.chat.private or self._commands.knows(command[0])):
+            return None  # in a group it is meant for another bot
+        # Whose words they are decides whose language it is: not that of a forward, nor of what is to be forgotten.
+        own = text if command is None and incoming.forward_from is None else ""
+        owner, chat = await self.meet(incoming, own)
         words = "" if command is not None or is_blank(text) else text
-        waits = bool(words) and incoming.wants_reply
-        heard = await self._memory.note(owner, chat, self._line(incoming, words), waits=waits)
+        line = self._line(incoming, words)
+        with written(owner.language):
+            heard = await self._memory.note(owner, chat, line, waits=incoming.wants_reply)
         said = Said(incoming, owner, chat, heard.message, command)
         if not incoming.wants_reply:
             await self._only_learn(said)
             return None
-        # What has words waits in memory until it is answered; a command or a picture is known by its answer alone.
-        again = heard.waiting if words else heard.reply is None
-        return said if heard.new or again else None
+        return said if heard.new or heard.waiting else None
 
     async def _anew(self, edited: Edited) -> Said | None:
         """Take up what a message says now. It is answered if it still waits, or again if nothing was said since."""
@@ -123,15 +126,15 @@ class Hearing:
         fresh = edited.at - message.at <= self._redo
         if author is None:
             return await self._heard(message) if fresh and message.addressed and not is_command else None
-        owner, chat = await self.meet(message, "" if is_command else text)
+        owner, chat = await self.meet(message, "" if is_command or message.forward_from is not None else text)
         words = "" if is_command or is_blank(text) or not message.addressed else text
         revision = await self._memory.revise(owner, chat, message.message_id, self._line(message, words), now=edited.at)
         if revision is None or not words:
             return None
         said = Said(message, owner, chat, revision.message)
-        if await self._memory.waits(owner, revision.message.id):
-            return said
-        if revision.was_answered and revision.newest and fresh:
+        alone = not revision.message.turn or revision.message.turn == revision.message.id
+        if revision.waits or (revision.newest and fresh and alone):
+            # What was answered to the old words is no answer to these, be it delivered or still on its way.
             await self._memory.unreply(owner, revision.message.id, waits=True)
             return said
         await self._only_learn(said)
@@ -183,7 +186,8 @@ def resumed(waiting: Waiting, chat: Chat) -> Said:
         language=owner.language,
         forward_from=message.speaker if message.kind == "forwarded" else None,
     )
-    return Said(incoming, owner, chat, message, reply=waiting.reply)
+    wordless = message.kind == "command"
+    return Said(incoming, owner, chat, message, reply=waiting.reply, lost=wordless and waiting.reply is None)
 
 
 @contextmanager

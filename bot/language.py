@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
+import regex
+
 from bot.message import Incoming, Update
 from bot.text import clean
 from memory import detect_language
 
 SHORT_WORDS: Final = 2
+MANY_SIGNS: Final = 4
+"""Han characters that are Chinese without any of the words every sentence has."""
+
+_ENGLISH: Final = regex.compile(
+    r"\b(?:i|i'm|i've|you|he|she|it|it's|we|they|me|my|your|his|her|our|their|this|that|these|those|there|the|an?|is|am"
+    r"|are|was|were|be|been|do|does|did|don't|have|has|had|can|could|will|would|should|not|no|yes|and|or|but|if|when"
+    r"|what|which|who|where|why|how|of|to|in|on|at|for|with|from|about|please|thanks?|hello|hi)\b",
+    regex.IGNORECASE,
+)
+_CHINESE: Final = regex.compile(
+    "[的了吗嗎呢吧是不没沒有在我你您他她它这這那哪谁誰什么甚麼怎样樣们們要想会會能可请請和跟就也很还還给給让讓把被过過啊]"
+)
+_HAN: Final = regex.compile(r"\p{Han}")
 
 
 def language_of(update: Update) -> str:
@@ -21,9 +36,13 @@ def language_of(update: Update) -> str:
 def changed_language(text: str, known: str) -> str | None:
     """The language a text shows that its author has gone over to; None when it is ``known`` or says too little.
 
-    "ok 👍" is English that a Chinese writes, too.
+    Names, products and commands ("iPhone 15 Pro Max", "東京都") are in everybody's sentences, and "ok 👍" is
+    English that a Chinese writes, too: only words that sentences are made of tell a language.
     """
     written = detect_language(text)
-    if written in (None, known) or (written == "en" and len(text.split()) <= SHORT_WORDS):
+    if written in (None, known):
         return None
-    return written
+    if written == "en":
+        return "en" if len(text.split()) > SHORT_WORDS and _ENGLISH.search(text) else None
+    told = _CHINESE.search(text) or len(_HAN.findall(text)) >= MANY_SIGNS
+    return "zh" if told else None

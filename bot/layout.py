@@ -48,11 +48,17 @@ class _Message:
     face: _Face | None = None
 
 
+class Abandoned(Exception):
+    """The answer was given up: no more requests are made for it."""
+
+
 class Layout:
     """The messages of a reply, and request by request the way to what they shall show."""
 
     def __init__(self, outlet: Outlet, gate: Gate, shown: Sequence[str], *, begun: bool) -> None:
         self.posted: Posted | None = None
+        self.abandoned = False
+        self.asking = False
         self._outlet = outlet
         self._gate = gate
         self._shown = [_Message(message_id) for message_id in shown]
@@ -215,6 +221,9 @@ class Layout:
                 await self._gate.opened()
             elif (seconds := self._gate.closed_for) > 0:
                 raise Flood(seconds)
+            if self.abandoned:
+                raise Abandoned
+            self.asking = True
             try:
                 return await request()
             except Flood as flood:
@@ -226,7 +235,10 @@ class Layout:
                 pause = next(pauses, None)
                 if pause is None or (silence.left and not again):
                     raise Unconfirmed(str(silence), left=left) from silence
+                self.asking = False
                 await self._gate.tempo.sleep(pause)
+            finally:
+                self.asking = False
 
     async def _tell(self, message_id: str | None) -> None:
         self._told = True

@@ -186,6 +186,13 @@ class Sink(Protocol):
         Raises DeliveryError when the reply did not arrive.
         """
 
+    async def abandon(self, *, keep: bool) -> bool:
+        """Give an answer up, also one whose final text waits to go out; no request follows the one under way.
+
+        What is shown of it stays if ``keep``, else it is taken back. False when the answer is there, or beyond
+        stopping; it then stays if ``keep``.
+        """
+
     async def done(self) -> None:
         """Called once, when the update has been dealt with, whatever came of it.
 

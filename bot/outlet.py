@@ -94,15 +94,36 @@ class Outlet(Protocol):
         """Show for some seconds that an answer is on its way."""
 
 
+class Budget:
+    """What all chats of one bot together may spend on frames: ``a_second`` of them, one after the other.
+
+    Final texts do not ask: they always go, and the platform tells when it has had enough.
+    """
+
+    def __init__(self, tempo: Tempo, a_second: float) -> None:
+        self._tempo = tempo
+        self._pause = 1 / a_second
+        self._next = float("-inf")
+
+    async def spent(self) -> None:
+        """Wait until it is one more frame's turn."""
+        now = self._tempo.clock()
+        turn = self._next = max(now, self._next + self._pause)
+        while (left := turn - self._tempo.clock()) > 0:
+            await self._tempo.sleep(left)
+
+
 class Gate:
     """When one chat may be written to. Each chat has its own, so that a flood in one holds up no other.
 
-    ``pause``: seconds between two frames of a short text; see WIDER_EVERY and WIDEST.
+    ``pause``: seconds between two frames of a short text; see WIDER_EVERY and WIDEST. ``budget``: what the
+    chats share.
     """
 
-    def __init__(self, tempo: Tempo, pause: float) -> None:
+    def __init__(self, tempo: Tempo, pause: float, budget: Budget | None = None) -> None:
         self.tempo = tempo
         self._pause = pause
+        self._budget = budget
         self._closed_until = float("-inf")
         self._drawn_at = float("-inf")
 
@@ -124,6 +145,8 @@ class Gate:
         pause = self._pause * min(1 + length / WIDER_EVERY, WIDEST)
         await self._until(lambda: max(self._closed_until, self._drawn_at + pause))
         self.drawn()
+        if self._budget is not None:
+            await self._budget.spent()
 
     def drawn(self) -> None:
         """Count the pause to the next frame from now on."""

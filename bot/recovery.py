@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
+from typing import Final
 
 from bot.conversation import Conversation
 from bot.hearing import resumed
@@ -15,6 +16,9 @@ from memory import Memory, Waiting
 from memory.ports import Clock
 
 log = logging.getLogger(__name__)
+
+AGAIN_EVERY: Final = timedelta(minutes=1)
+"""Pause between two tries to deliver what a platform could not be reached for."""
 
 
 class Recovery:
@@ -27,6 +31,7 @@ class Recovery:
         self._conversation = conversation
         self._clock = clock
         self._reach = timedelta(hours=settings.recover_hours)
+        self._next = clock()
 
     async def seen(self, adapter: Adapter) -> Mapping[ChatRef, str]:
         """What an adapter asks for once it is up: what waits is taken up, then each chat's newest message told."""
@@ -37,13 +42,24 @@ class Recovery:
             for (key, thread, private), message_id in newest.items()
         }
 
+    async def again(self, adapters: Mapping[str, Adapter]) -> None:
+        """Once in a while, take up what a platform could not be reached for."""
+        unreached, now = self._conversation.unreached, self._clock()
+        if not unreached or now < self._next:
+            return
+        self._next = now + AGAIN_EVERY
+        for adapter in [adapters[name] for name in unreached & adapters.keys()]:
+            unreached.discard(adapter.name)
+            await self.take_up(adapter)
+
     async def take_up(self, adapter: Adapter) -> None:
         """Queue every message of a platform that waits for an answer, or for the delivery of one."""
         for waiting in await self._memory.waiting(adapter.name, since=self._clock() - self._reach):
             owner, message = waiting.owner, waiting.message
             chat = await self._memory.chat(owner, waiting.key, private=waiting.private, thread=waiting.thread)
             said = resumed(waiting, chat)
-            if self._conversation.holds(said):
+            # The list is of a moment ago; what is neither held here nor settled since is nobody's.
+            if self._conversation.holds(said) or not await self._memory.waits(owner, message.id):
                 continue
             if self._may_be_doubled(waiting, adapter):
                 log.warning("the reply to message %d may not have arrived; it is not sent a second time", message.id)
@@ -52,7 +68,7 @@ class Recovery:
             try:
                 sink = adapter.sink(said.incoming, shown=waiting.shown, begun=waiting.begun)
             except DeliveryError:
-                continue  # the platform is not up, or not that person's; it is asked again
+                continue  # the platform is not up, or it is another person's terminal
             await self._conversation.resume(said, sink, still=partial(self._memory.waits, owner, message.id))
 
     def _may_be_doubled(self, waiting: Waiting, adapter: Adapter) -> bool:

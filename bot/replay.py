@@ -154,6 +154,11 @@ class Capture:
         self.replies.append(reply)
         return None
 
+    async def abandon(self, *, keep: bool) -> bool:
+        """Nothing was shown."""
+        del keep
+        return True
+
     async def done(self) -> None:
         """Nothing waits for it: a replay goes line by line."""
 

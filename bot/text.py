@@ -17,6 +17,7 @@ _LINE_END: Final = regex.compile(r"\r\n?")
 _CONTROL: Final = regex.compile(r"[^\P{Cc}\n\t]")
 _INVISIBLE: Final = regex.compile(r"[\p{DI}\p{Cc}\p{Z}\s\u2800]+")
 _EMPTY_MARKUP: Final = regex.compile(r"(?:\*\*|__|~~|\|\||``)*")
+_PLAINLY_SEEN: Final = regex.compile(r"[^\p{DI}\p{Cc}\p{Z}\s\u2800*_~|`]")
 _CLUSTER: Final = regex.compile(r"\X")
 _AHEAD: Final = 16
 """Characters after a part that are looked at to see whether it would end within something whole."""
@@ -51,7 +52,8 @@ def is_unseen(text: str) -> bool:
 
 def is_blank(text: str) -> bool:
     """Tell whether nothing would be seen of it: space, invisible characters, empty emphasis ("** **")."""
-    return _EMPTY_MARKUP.fullmatch(_INVISIBLE.sub("", text)) is not None
+    # Nearly every text shows at its first signs that it is none; this is asked of each frame of an answer.
+    return _PLAINLY_SEEN.search(text) is None and _EMPTY_MARKUP.fullmatch(_INVISIBLE.sub("", text)) is not None
 
 
 @dataclass(frozen=True, slots=True)

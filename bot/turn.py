@@ -13,7 +13,8 @@ class Said:
     """A message that is in the journal and waits for an answer; ``message`` is its line.
 
     ``command`` is (name, words) for a command. ``reply`` was given before a stop and is not known to have
-    arrived: it is delivered, not made again.
+    arrived: it is delivered, not made again. ``lost`` tells that what it asked for was not written down, a
+    command or a picture, and was not done before a stop.
     """
 
     incoming: Incoming
@@ -22,11 +23,12 @@ class Said:
     message: Message
     command: tuple[str, str] | None = None
     reply: Message | None = None
+    lost: bool = False
 
     @property
     def is_talk(self) -> bool:
         """Whether it is ordinary talk, which may be answered together with more of it."""
-        return self.command is None and self.reply is None
+        return self.command is None and self.reply is None and not self.lost
 
     def joins(self, other: Said) -> bool:
         """Whether both are one person's talk, to be answered as one."""

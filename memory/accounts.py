@@ -93,6 +93,11 @@ class Accounts:
         )
         return _account(rows[0]) if rows else None
 
+    async def newest_id(self, owner: Account) -> int:
+        """The row id that was taken last."""
+        rows = await self._db.fetch("SELECT next_seq FROM accounts WHERE no = ?", (owner.no,))
+        return owner.first_id + int(rows[0]["next_seq"]) - 1
+
     async def next_ids(self, owner: Account, count: int = 1) -> range:
         """Take ``count`` row ids that were never used and never will be again. Needs an open transaction."""
         if not self._db.inside:

@@ -83,6 +83,7 @@ class Answering:
         *,
         delivered: bool,
         also: Sequence[int],
+        since: int | None,
     ) -> Message:
         """Journal a reply with its trace; what it answers waits no more, or only until the reply is delivered.
 
@@ -90,7 +91,8 @@ class Answering:
         """
         async with self._db.transaction():
             chat = await self._chats.resolved(owner, chat)
-            if line.answers is not None and await self._stores.promises.deleted_since(owner, line.answers):
+            begun = line.answers if since is None else since
+            if begun is not None and await self._stores.promises.deleted_since(owner, begun):
                 line = replace(line, text="", kind="command", tokens=0)
             session = await self._sessions.touch(owner, chat, line.at, answers=line.answers)
             (reply,) = await self._stores.journal.add(owner, chat, session, [line])

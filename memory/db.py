@@ -15,11 +15,13 @@ import sqlite3
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import aiosqlite
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 APPLICATION_ID: Final = 0x7EC011EC
 """Written into the file header, so that no other program's database is ever migrated."""
@@ -80,12 +82,18 @@ class Database:
         return list(await connection.execute_fetchall(sql, parameters))
 
     async def execute(self, sql: str, parameters: Parameters = ()) -> int:
-        """Run one write, in the open transaction or one of its own; returns the rows it touched."""
-        async with self.transaction():
-            cursor = await self._writer.execute(sql, parameters)
-            rows = cursor.rowcount
-            await cursor.close()
-            return rows
+        """Run one write, in the open transaction or one of its own; returns the rows it touched.
+
+        One statement is a transaction by itself, so that it goes to the connection's thread and back once. The
+        cursor needs no closing: a write has run to its end when it returns.
+        """
+        if self.inside:
+            return (await self._writer.execute(sql, parameters)).rowcount
+        async with self._lock:
+            try:
+                return (await _uncancelled(self._writer.execute(sql, parameters))).rowcount
+            except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:
+                raise DatabaseError(f"{self.path} did not take a write: {error}") from error
 
     async def executemany(self, sql: str, rows: Iterable[Parameters]) -> None:
         """Run one write for each of ``rows``."""
@@ -142,11 +150,11 @@ class Database:
             raise DatabaseError("the log could not be truncated while it is being read; try again")
 
 
-async def _uncancelled(work: Coroutine[Any, Any, Any]) -> None:
+async def _uncancelled(work: Coroutine[Any, Any, T]) -> T:
     """Finish ``work`` even if the waiting task is cancelled, then let the cancellation through."""
     task = asyncio.ensure_future(work)
     try:
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         await task
         raise

@@ -236,6 +236,14 @@ class Memory:
         """
         await self._stores.waits.shown(owner, message, platform_id)
 
+    async def unbegun(self, owner: Account, message: int) -> None:
+        """Note that nothing of the answer to a line went out after all: the platform was not reached."""
+        await self._stores.waits.unbegun(owner, message)
+
+    async def mark(self, owner: Account) -> int:
+        """The newest row of the owner just now: what is forgotten later is forgotten after this."""
+        return await self._accounts.newest_id(owner)
+
     async def answered(
         self,
         owner: Account,
@@ -245,14 +253,18 @@ class Memory:
         *,
         delivered: bool = True,
         also: Sequence[int] = (),
+        since: int | None = None,
     ) -> Message:
         """Journal a reply (``line.answers`` names what it answers) together with its trace, if it has one.
 
         ``also`` are further lines of the same turn; neither they nor what is answered wait any more. A reply that
         is not ``delivered`` yet is kept to be sent after a kill, until :meth:`settled`. One that was under way
-        while something was forgotten may rest on that: only that it was given is kept.
+        (``since`` the :meth:`mark` it began at, by default the line it answers) while something was forgotten may
+        rest on that: only that it was given is kept.
         """
-        reply = await self._answering.answered(owner, chat, line, trace, delivered=delivered, also=also)
+        reply = await self._answering.answered(
+            owner, chat, line, trace, delivered=delivered, also=also, since=since
+        )
         self._stores.embeddings.disturbed(owner)
         return reply
 

@@ -65,7 +65,10 @@ class Revising:
             replies = await journal.answers_to(owner, [said.id])
             telltale = giveaways(gone)
             await self._answering.erase(owner, [reply.id for reply in replies if telltale.found_in(reply.text)])
+            await self._stores.promises.withdrawn(owner, chat.no, at=now)
             new = await journal.rewrite(owner, said, line)
+            if not line.text:
+                await self._stores.waits.remove(owner, [said.id])
             await self._sessions.again(owner, said.session)
             await self._stores.embeddings.erase(owner, [text_hash(spoken(said.speaker, said.text))])
             if not await journal.stands(owner, new):

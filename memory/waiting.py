@@ -63,6 +63,13 @@ class Waits:
             {"shown": platform_id, "id": message, "lo": owner.first_id, "hi": owner.last_id},
         )
 
+    async def unbegun(self, owner: Account, message: int) -> None:
+        """Note that nothing of the answer went out after all; ids of what did are kept."""
+        await self._db.execute(
+            "UPDATE waiting SET begun = 0 WHERE id = ? AND id BETWEEN ? AND ?",
+            (message, owner.first_id, owner.last_id),
+        )
+
     async def replied(self, owner: Account, message: int, reply: int | None) -> None:
         """Have a line wait only for its reply to be delivered; with None for a whole answer again."""
         await self._db.execute(

@@ -60,6 +60,7 @@ class House:
         """Journal the bot's reply to a message of the owner, with a trace."""
         line = Line("bot", "Recollect", self.clock.advance(seconds=5), text, "said" if text else "command", None, to.id)
         owner = more.pop("owner", self.owner)
+        more.setdefault("since", await self.memory.mark(owner))
         return await self.memory.answered(owner, chat or self.chat, line, {"recalled": []}, **more)
 
     async def window(self, *, chat: Chat | None = None, **more: Any) -> list[str]:

@@ -55,6 +55,11 @@ class Screen:
         self.replies.append(reply)
         return None
 
+    async def abandon(self, *, keep: bool) -> bool:
+        if not keep:
+            self.frames.clear()
+        return True
+
     async def done(self) -> None:
         self.dones += 1
         self.finished.set()

@@ -139,7 +139,7 @@ async def test_a06_an_empty_reply_is_retried_once_then_told_and_never_kept(
     async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
         server.on(reply=blank, times=2)
         server.on(reply="hello")
-        assert await talk.say("你好啊，讲个故事") == "语言模型没有给出回答。请再问一次，或者换个说法。"
+        assert (await talk.say("你好啊，讲个故事")).startswith("语言模型没有给出回答。请再问一次，或者换个说法。")
         assert len(server.chats) == 2
         assert talk.screens[-1].frames == []
         assert talk.rows()[1] == ("bot", "command", "")
@@ -633,7 +633,7 @@ async def test_a_group_does_not_learn_that_a_word_was_ever_said_in_private(data_
     async with talking(data_dir, clock) as talk:
         await Party(talk).gather()
         (reply,) = await talk.ask("/forget 缬沙坦", chat=GROUP)
-        assert reply.text.startswith("在这里没有可以给人看的、含有“缬沙坦”的内容")
+        assert reply.text.startswith("关于那个群，没有可以给人看的、含有“缬沙坦”的内容")
         assert reply.buttons == ()
         (reply,) = await talk.ask("/forget 缬沙坦")
         assert len(reply.buttons) == 2

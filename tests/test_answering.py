@@ -225,7 +225,7 @@ async def test_an_answer_under_way_while_something_was_forgotten_is_given_anew_a
     plan = await house.memory.plan_forgetting(house.owner, house.chat, "attic", now=house.clock())
     assert plan is not None
     await house.memory.forget(house.owner, plan.offer, picks=None, now=house.clock())
-    await house.reply("In the attic.", heard.message, delivered=False)
+    await house.reply("In the attic.", heard.message, delivered=False, since=heard.message.id)
     (found,) = await house.memory.waiting("test", since=house.clock() - WEEK)
     assert (found.message.id, found.reply) == (heard.message.id, None)
 

@@ -183,13 +183,31 @@ async def test_a_receipt_is_delivered_once(data_dir: Path, clock: Clock) -> None
         assert text.startswith("Erased for good: 1 memory, 1 of your messages, ")
 
 
+async def test_a_receipt_of_what_was_forgotten_in_a_group_goes_to_its_owner_alone(data_dir: Path, clock: Clock) -> None:
+    async with talking(data_dir, clock) as talk:
+        talk.app.adapters[PLATFORM] = platform = Platform(PLATFORM)
+        for words in ("I live in Oslo", "/forget Oslo", "/forget yes"):
+            await talk.say(words, chat="group:-5")
+        talk.clock.advance(minutes=10)
+        await talk.app.tick()
+        assert [key for key, _ in platform.notices] == ["dm:1001"]
+
+
+async def test_a_receipt_its_reader_has_closed_the_door_to_is_given_up(data_dir: Path, clock: Clock) -> None:
+    async with talking(data_dir, clock) as talk:
+        talk.app.adapters[PLATFORM] = Platform(PLATFORM, refusals=[DeliveryError("blocked")])
+        await owing(talk)
+        await talk.app.tick()
+        assert await talk.app.memory.notices() == []
+
+
 async def test_a_receipt_that_is_not_taken_stays_owed(data_dir: Path, clock: Clock) -> None:
     async with talking(data_dir, clock) as talk:
         await owing(talk)
         await talk.app.tick()
         assert len(await talk.app.memory.notices()) == 1
     async with talking(data_dir, clock) as talk:
-        refusals = [DeliveryError("blocked"), RuntimeError("a fault of the platform")]
+        refusals = [DeliveryError("away", later=True), RuntimeError("a fault of the platform")]
         talk.app.adapters[PLATFORM] = platform = Platform(PLATFORM, refusals=refusals)
         for _ in range(4):
             await talk.app.tick()

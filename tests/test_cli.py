@@ -21,6 +21,7 @@ import bot
 from bot import app as composition
 from bot import check as checks
 from bot import discovery, heartbeat, logs, setup
+from bot.bench import delivery as bench_delivery
 from bot.bench import recall as bench_recall
 from bot.bench import speed as bench_speed
 from bot.cli import cli
@@ -158,6 +159,7 @@ LOOKS = {
     "init": (setup, "main", ["init"]),
     "bench recall": (bench_recall, "main", ["bench", "recall", "--data", "sets"]),
     "bench speed": (bench_speed, "main", ["bench", "speed"]),
+    "bench delivery": (bench_delivery, "main", ["bench", "delivery"]),
 }
 
 

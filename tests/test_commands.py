@@ -135,7 +135,7 @@ async def test_e06_in_a_group_only_what_belongs_there_is_shown(data_dir: Path, c
         assert reply.private
         assert "Oslo" in reply.text
         assert "pollen" not in reply.text
-        assert "I know 1 thing about you that may be shown here" in reply.text
+        assert "I know 1 thing about you that may be shown in that group" in reply.text
 
 
 async def test_e01_forget_without_words_explains_itself(data_dir: Path, clock: Clock) -> None:
@@ -429,6 +429,7 @@ async def test_an_undo_that_is_delivered_again_undoes_nothing_more(data_dir: Pat
         assert (await talk.say("/undo", id="u1")).startswith("Back again")
         # As after a kill between carrying the command out and noting that it was answered.
         talk.alter("DELETE FROM journal WHERE answers = (SELECT id FROM journal WHERE platform_id = ?)", "u1")
+        talk.alter("INSERT INTO waiting (id, arrived) SELECT id, 1 FROM journal WHERE platform_id = ?", "u1")
         assert (await talk.say("/undo", id="u1")).startswith("There is nothing to undo")
         assert await talk.texts() == ["my boat is blue"]
         assert (await talk.say("/undo")).startswith("Back again")

@@ -166,6 +166,11 @@ class ConsoleSink:
         self._shown = ""
         return None
 
+    async def abandon(self, *, keep: bool) -> bool:
+        """Stop: what is printed is printed, but no more of it comes."""
+        del keep
+        return True
+
     async def done(self) -> None:
         """Let the next line be read."""
         self.finished.set()

@@ -258,6 +258,11 @@ class _Nobody:
         self.replies.append(reply)
         return None
 
+    async def abandon(self, *, keep: bool) -> bool:
+        """Nothing was shown."""
+        del keep
+        return True
+
     async def done(self) -> None:
         """Nothing ends here."""
 

@@ -87,9 +87,11 @@ class DiscordAdapter:
         """Where the answer to a message of the past goes. Raises DeliveryError when Discord is not up.
 
         Within the few minutes that Discord remembers nonces, a message that was asked for before is not made
-        again.
+        again. What it shows is not known, whatever ``begun`` says: an earlier answer to a message that was edited
+        has the same nonce.
         """
-        return self._up().answers.to_message(incoming, shown=shown, begun=begun)
+        del begun
+        return self._up().answers.to_message(incoming, shown=shown, begun=True)
 
     def _up(self) -> Client:
         if self._client is None:

@@ -12,9 +12,11 @@ import discord
 from bot.adapters.discord import reading
 from bot.adapters.discord.chats import Chats
 from bot.adapters.discord.outlet import ChannelOutlet, InteractionOutlet
-from bot.delivery import Delivery, Discreet, Errands, Gate, Outlet, Tempo
+from bot.delivery import Budget, Delivery, Discreet, Errands, Gate, Outlet, Tempo
 from bot.message import ChatRef, Incoming, Sink
 
+FRAMES_A_SECOND: Final = 30.0
+"""Frames of all growing answers together: Discord takes 50 requests a second from a bot (API, Rate Limits, Global)."""
 FRAME_PAUSE: Final = 1.2
 """Seconds between two edits of a growing answer; Discord bears about five in five seconds in a channel."""
 TYPING_PAUSE: Final = 8.0
@@ -30,6 +32,7 @@ class Answers:
         self._tempo = tempo
         self._errands = errands
         self._gates: WeakValueDictionary[ChatRef, Gate] = WeakValueDictionary()
+        self._budget = Budget(tempo, FRAMES_A_SECOND)
 
     def to_message(
         self,
@@ -72,7 +75,7 @@ class Answers:
         return ChannelOutlet(self._client, partial(self._chats.place, chat), origin, reference=reference)
 
     def _delivery(self, outlet: Outlet, chat: ChatRef, *, shown: tuple[str, ...] = (), begun: bool = False) -> Delivery:
-        gate = self._gates.setdefault(chat, Gate(self._tempo, FRAME_PAUSE))
+        gate = self._gates.setdefault(chat, Gate(self._tempo, FRAME_PAUSE, self._budget))
         return Delivery(outlet, gate, self._errands, shown=shown, begun=begun, typing_pause=TYPING_PAUSE)
 
 

@@ -137,7 +137,14 @@ def _words(message: discord.Message, me: int) -> str:
     names |= {channel.id: f"#{channel.name}" for channel in message.channel_mentions}
     names[me] = ""
     text = _MENTION.sub(lambda match: names.get(int(match[1]), match[0]), message.content)
-    return _without_ids(text).strip()
+    return _without_ids(text).strip() or _call(message, me)
+
+
+def _call(message: discord.Message, me: int) -> str:
+    """The bot's name, where a message is nothing but a call for it."""
+    if message.attachments or message.stickers:
+        return ""
+    return next((f"@{user.display_name}" for user in message.mentions if user.id == me), "")
 
 
 def _forwarded(snapshot: discord.MessageSnapshot) -> str:

@@ -36,6 +36,8 @@ _log: Final = logging.getLogger(__name__)
 
 _PAUSES: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between two tries to reach a server; the last one stays."""
+_CONNECTIONS: Final = 32
+"""Requests at the same time; what is more waits its turn."""
 _READ_SECONDS: Final = 20.0
 """Longer than the SDK's 5: a send given up too early has an unknown outcome."""
 _BEFORE_THE_REQUEST: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
@@ -108,7 +110,10 @@ def make_bot(token: str, base_url: str, proxy: str | None) -> tuple[Bot, PollReq
     base_url = base_url.rstrip("/")
     try:
         polls = PollRequest(proxy=proxy, connection_pool_size=1)
-        others = HTTPXRequest(proxy=proxy, read_timeout=_READ_SECONDS)
+        # The client looks through all its connections at each request: a few that are waited for are faster than many.
+        others = HTTPXRequest(
+            proxy=proxy, read_timeout=_READ_SECONDS, connection_pool_size=_CONNECTIONS, pool_timeout=_READ_SECONDS
+        )
     except (ValueError, RuntimeError, httpx.InvalidURL):
         raise AdapterError(
             "The proxy under [telegram] in recollect.toml is no URL that can be used, such as http://127.0.0.1:3128."
