@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final
 
 from bot.commands import Commands, Order
@@ -88,6 +87,23 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
+class Book:
+    """What memory keeps of the messages that show the answer to a line."""
+
+    memory: Memory
+    owner: Account
+    line: int
+
+    async def __call__(self, message_id: str | None) -> None:
+        """Note that one may go out (None), or the platform's id of one that did."""
+        await self.memory.shown(self.owner, self.line, message_id)
+
+    async def unbegun(self) -> None:
+        """Note that none went out after all."""
+        await self.memory.unbegun(self.owner, self.line)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What the person sees, and what the journal keeps as said (None: only that it was answered)."""
 
@@ -131,7 +147,7 @@ class Agent:
     async def answer(self, turn: Sequence[Said], sink: Sink) -> None:
         """Answer what one person said as one. Raises Apology and DeliveryError."""
         last = turn[-1]
-        sink.watch(partial(self._memory.shown, last.owner, last.message.id))
+        sink.watch(Book(self._memory, last.owner, last.message.id))
         if last.command is not None:
             try:
                 with written(last.owner.language):

@@ -11,7 +11,7 @@ import logging
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from bot import adapters, discovery, heartbeat
@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 RESTART_SECONDS: Final = (5.0, 30.0, 120.0)
 """Pauses before a platform that broke down is started again; the last one stays."""
+SETTLED: Final = timedelta(minutes=10)
+"""A platform that ran for this long has not broken down again: the pauses begin anew."""
 LEAVING_SECONDS: Final = 5.0
 """Longest that leaving a chat waits for its vectors, and then for housekeeping such as a slow distillation."""
 
@@ -85,12 +87,16 @@ class App:
         pause = next(pauses)
         self.adapters[adapter.name] = adapter
         while True:
+            begun = self.clock()
             try:
                 await adapter.run(self.conversation.submit, specs(), lambda: self.recovery.seen(adapter))
             except AdapterError:
                 raise
             except Exception:
                 # The border of one platform: the others go on.
+                if self.clock() - begun > SETTLED:
+                    pauses = iter(RESTART_SECONDS)
+                    pause = next(pauses)
                 log.exception("%s broke down; it is started again in %g s", adapter.name, pause)
                 await asyncio.sleep(pause)
                 pause = next(pauses, pause)
@@ -230,7 +236,7 @@ async def _until(stopping: asyncio.Event, serving: set[asyncio.Task[None]]) -> i
         for task in done & running:
             running.discard(task)
             failures += 1
-            if error := task.exception():
+            if not task.cancelled() and (error := task.exception()):
                 log.error("%s is given up: %s", task.get_name(), error)
     await _cancel({stop})
     return failures

@@ -1,26 +1,20 @@
-r"""How a model's Markdown is read: as CommonMark, but what a person reads is never lost. Pure; knows no platform.
-
-Chat text is not written for CommonMark: it holds a<b, 3*4*5, ``__init__``, $5, ``\(x_1\)``, [note]: word, and
-Chinese right beside emphasis. So each sign that is meant as itself is first replaced by a stand-in of the same
-length, which a parser takes for a letter and ``restore`` turns back. It needs no escaping, so it is right
-inside code, too.
-"""
+"""How a model's Markdown is read: as CommonMark, but what a person reads is never lost. Pure; knows no platform."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyromark
 import regex
 from rich.cells import cell_len
 
-Event = tuple[Any, int, int]
-"""What pyromark says (its ``Event``), and the characters of the text it speaks of: from, to."""
-Edit = tuple[int, int, str]
-"""What takes the place of which characters: from, to, by what."""
+from bot.literal import FENCE_SIGNS, STAND_INS, Edit, code_block, replaced, restored, stood_in
+
+Event = tuple[str, Any, int, int]
+"""What the parser found: its name (that of an end after "/"), pyromark's data, the characters it is about: from, to."""
 
 _PARSER: Final = pyromark.Markdown(
     options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH | pyromark.Options.ENABLE_TASKLISTS
@@ -28,89 +22,55 @@ _PARSER: Final = pyromark.Markdown(
 _LEADS: Final = bytes(byte & 0xC0 != 0x80 for byte in range(256))  # noqa: PLR2004 - UTF-8's 10xxxxxx
 """For each byte of UTF-8 whether a character begins with it."""
 
-_SIGNS: Final = "\\`*_~|<>[]{}()#+-.!:&$=^"
-STAND_INS: Final = {ord(sign): 0xFDD0 + n for n, sign in enumerate(_SIGNS)}
-"""Noncharacters (U+FDD0 on), which no text may hold, so that they are free for use inside one process."""
-_ORIGINALS: Final = {stand_in: sign for sign, stand_in in STAND_INS.items()}
-_FENCE_SIGNS: Final = {ord(sign): STAND_INS[ord(sign)] for sign in "`~"}
-
-_NONCHARACTER: Final = regex.compile(r"[\uFDD0-\uFDEF]")
-_LITERAL: Final = regex.compile(
-    r"""
-      (?P<formula> \$\$ (?:[^`$\n]{1,400}+ | \n(?![ \t]*\n)){1,99}+ \$\$
-        | \\\[ (?:[^`\\\n]{1,400}+ | \\(?!\]) | \n(?![ \t]*\n)){1,99}+ \\\]
-        | \\\( (?:[^`\\\n]{1,400}+ | \\(?!\))){1,99}+ \\\) )
-    | (?P<kept> \\[\p{P}\p{S}]
-        | <(?:https?://[^\s<>]+|[\w.+-]{1,99}@[\w.-]{1,99})> )
-    | (?<![0-9A-Za-z_|)\]])\|\|(?=[^\s|])(?P<veiled>(?:[^\n|]|\|(?!\|))++)(?<=\S)\|\|(?![0-9A-Za-z_|(\[])
-    | (?P<literal> [<&$]
-        | (?<!~)~(?!~)
-        | (?<=[0-9A-Za-z)\]])\*(?=[0-9A-Za-z(\[]) | (?<=\d)\*\*(?=\d)
-        | (?<!\w)__[a-z]{1,40}(?:_[a-z]{1,40}){0,9}__(?!\w)
-        | (?<!\|)\|\|(?!\|)
-        | (?<=\]):
-        | ^[ \t]*>(?![ >\n])
-        | (?<=^[ \t>]{0,40}0\d{1,8})[.)](?=\s) )
-    """,
-    regex.VERBOSE | regex.MULTILINE,
-)
-"""Signs meant as themselves: formulas (shown as typed), what would be HTML or an entity, money, "about" (~),
-products and powers, ``__names__``, "or" (but no ||spoilers||), what would define a reference, a sign of
-comparison at the start of a line, numbers like 01. Escaped signs and addresses in angle brackets are kept."""
-
-_FLANKED: Final = regex.compile(
-    r"""
-      (?<=[\p{P}\p{S}])(?<![*~])(?:\*{1,3}|~~)(?P<after>[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}])
-    | (?<=[[\p{P}\p{S}]--[\x21-\x7e]])(?:\*{1,3}|~~)(?P<after>[\p{L}\p{N}])
-    | (?P<before>[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}])(?:\*{1,3}|~~)(?![*~])(?=[\p{P}\p{S}])
-    """,
-    regex.VERBOSE | regex.VERSION1,
-)
-"""Emphasis between punctuation and a letter, as in ``**注意：**这里``: for CommonMark, which has writing with spaces
-in mind, it neither opens nor closes there. With punctuation in place of the letter it does."""
-_PUNCTUATION: Final = tuple(regex.findall(r"\p{Po}", "".join(map(chr, range(0x0600, 0x2E50)))))
-"""What may take a letter's place: one UTF-16 unit each, or the marks of what follows would move."""
-
-_FENCE: Final = regex.compile(
-    r"""
-      ^[ >\t]*(?P<fence>`{3,}|~{3,})[^\n]*(?:\n[^\n]*)*?(?:\n[ >\t]*(?P=fence)[`~]*[ \t]*$|\Z)
-    | ^(?P<before>(?=[ \t]*[^\s`>])[^\n`]++)```(?P<language>[A-Za-z0-9_+\-.\#]*)[ \t]*\n
-      (?P<code>(?:[^`]|`(?!``))++)```(?P<after>[^\n]*)
-    """,
-    regex.VERBOSE | regex.MULTILINE,
-)
-"""A code block as it should be, or one that begins in the middle of a line, which CommonMark takes for none."""
-_BREAK: Final = regex.compile(f"{chr(STAND_INS[ord('<')])}br ?/?>", regex.IGNORECASE)
+_BREAK: Final = regex.compile(f"{chr(STAND_INS[ord('<')])}[Bb][Rr] ?/?>")
 _NUMBER: Final = regex.compile(r"(\d{1,9})([.)])")
 _ADDRESS: Final = regex.compile(r"https?://[^\s/]", regex.IGNORECASE)
-_LANGUAGE: Final = regex.compile(r"[A-Za-z0-9_+\-.#]*")
+_INFO: Final = regex.compile(
+    r"(?P<language>[A-Za-z0-9_+\-.#]+)(?:$|[:,](?=\S)|[ \t]*(?=[{\[])|[ \t]+(?=\#|//|\w+=))(?P<rest>.*)"
+)
+"""The language of code, alone or before what is clearly none: a comment, data, attributes, a file name."""
 _QUOTE: Final = regex.compile(r"(?: {0,3}>)* ?")
 _NOT_PREFIX: Final = regex.compile(r"[^>\s]")
-_WORD: Final = regex.compile(r"[\p{L}\p{N}]")
+_MOST_SPACE: Final = 4
+"""Times the room its cells take that a table with even columns may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A Markdown text in which signs meant as themselves have stand-ins.
+    """A Markdown text in which signs meant as themselves have stand-ins (bot/literal.py).
 
-    ``hidden`` is what a reader does not see of it: addresses and titles of links, languages of code.
+    ``originals`` are the signs by their stand-ins. ``hidden`` is what a reader does not see of the text:
+    addresses and titles of links, languages of code. ``found`` are the events, where they are known already.
     """
 
     text: str
-    letters: Mapping[int, int]
+    originals: Mapping[str, str]
     hidden: str
+    found: Sequence[Event] | None
+
+    def events(self) -> Sequence[Event]:
+        """Return what the parser finds in the text."""
+        return list(events(self.text)) if self.found is None else self.found
 
     def restore(self, text: str) -> str:
         """Turn the stand-ins in a piece of the text back."""
-        return text.translate(_ORIGINALS).translate(self.letters)
+        return restored(text, self.originals)
 
 
 def events(text: str) -> Iterator[Event]:
     """Yield what the parser finds in a text, with ranges in characters."""
-    data = text.encode()
-    at = list(accumulate(data.translate(_LEADS), initial=0))
-    for event, place in _PARSER.events_with_range(text):
-        yield event, at[place["start"]], at[place["end"]]
+    at = range(len(text) + 1) if text.isascii() else list(accumulate(text.encode().translate(_LEADS), initial=0))
+    for event, place in _PARSER.events_with_range(text, merge_text=True):
+        if isinstance(event, str):
+            yield event, None, at[place["start"]], at[place["end"]]
+            continue
+        # All else it says is a dict of one item, names of elements with data are in turn.
+        name, data = cast("dict[str, Any]", event).popitem()
+        if name in ("Start", "End"):
+            lead = "/" if name == "End" else ""
+            name, data = (data, None) if isinstance(data, str) else data.popitem()
+            name = lead + name
+        yield name, data, at[place["start"]], at[place["end"]]
 
 
 def is_address(url: str) -> bool:
@@ -120,40 +80,18 @@ def is_address(url: str) -> bool:
 
 def words(text: str) -> str:
     """Return the letters and digits of a text alone, in order."""
-    return "".join(_WORD.findall(text))
+    return "".join(filter(str.isalnum, text))
 
 
 def read(text: str) -> Source:
     """Read a clean text: signs meant as themselves get stand-ins, what no chat draws becomes what it does.
 
     Tables become code with even columns, images links, ``<br>`` a line end; a link that leads nowhere is
-    shown as it was typed, and so are the numbers of a list that are out of order.
+    shown as it was typed, and so are the numbers of a list that are out of order, what is written beside the
+    language of code, and lists and quotes that are nested deeper than anybody means.
     """
-    text = _FENCE.sub(_own_lines, text)
-    text = _LITERAL.sub(_stand_in, _NONCHARACTER.sub("\ufffd", text))
-    beside = dict.fromkeys(match["after"] or match["before"] for match in _FLANKED.finditer(text))
-    free = (sign for sign in _PUNCTUATION if sign not in text)
-    letters = {ord(letter): ord(sign) for letter, sign in zip((x for x in beside if x <= "\uffff"), free, strict=False)}
-    text = _FLANKED.sub(lambda match: match[0].translate(letters), text)
-    settling = _Settling(text, {sign: letter for letter, sign in letters.items()})
-    return settling.settled(list(events(text)))
-
-
-def replaced(text: str, edits: Iterable[Edit]) -> str:
-    """Return a text with stretches (from, to, by what) replaced; of two that overlap the earlier counts."""
-    pieces: list[str] = []
-    done = 0
-    for start, end, new in sorted(edits, key=lambda edit: edit[0]):
-        if start >= done:
-            pieces += (text[done:start], new)
-            done = end
-    return "".join([*pieces, text[done:]])
-
-
-def code_block(code: str, language: str, prefix: str) -> str:
-    """Return a fenced code block whose lines, but for the first, begin with ``prefix``."""
-    fence = "`" * max([3, *(len(run) + 1 for run in regex.findall("`{3,}", code))])
-    return f"\n{prefix}".join([fence + language, *code.removesuffix("\n").split("\n"), fence])
+    text, originals = stood_in(text)
+    return _Settling(text, originals).settled()
 
 
 def prefix_at(text: str, start: int) -> str:
@@ -163,50 +101,34 @@ def prefix_at(text: str, start: int) -> str:
 
 def inside(found: Sequence[Event], index: int) -> Iterator[Event]:
     """Yield what lies in the element that event number ``index`` starts."""
-    depth = 1
+    name, _, start, end = found[index]
     for at in range(index + 1, len(found)):
-        match found[at][0]:
-            case {"Start": _}:
-                depth += 1
-            case {"End": _}:
-                depth -= 1
-        if not depth:
+        event = found[at]
+        if event[0][0] == "/" and event[2] == start and event[3] == end and event[0] == f"/{name}":
             return
-        yield found[at]
+        yield event
 
 
-def _own_lines(block: regex.Match[str]) -> str:
-    if block["code"] is None:
-        return block[0]
-    shown = code_block(block["code"].rstrip(), block["language"], "")
-    return "\n".join(filter(str.strip, (block["before"], shown, block["after"].lstrip())))
+def extent(found: Sequence[Event], index: int) -> tuple[int, int] | None:
+    """Return from where to where the content of an element goes; None if it has none."""
+    within = [(start, end) for *_, start, end in inside(found, index) if start < end]
+    return (within[0][0], max(end for _, end in within)) if within else None
 
 
-def _stand_in(found: regex.Match[str]) -> str:
-    match found.lastgroup:
-        case "kept":
-            return found[0]
-        case "veiled":
-            return f"||{_LITERAL.sub(_stand_in, found['veiled'])}||"
-        case _:
-            return found[0].translate(STAND_INS)
-
-
-def _seen(found: Iterable[Event]) -> str:
-    """Return what a reader sees of inline elements, with the addresses of links."""
+def _seen(found: Iterable[Event], *, addressed: Collection[str] = ("Link",)) -> str:
+    """Return what a reader sees of inline elements, with the addresses of those that are ``addressed``."""
     seen: list[str] = []
     address = ""
-    for event, *_ in found:
-        match event:
-            case {"Text": text} | {"Code": text}:
-                seen.append(text)
-            case "SoftBreak" | "HardBreak":
-                seen.append(" ")
-            case {"Start": {"Link": {"link_type": "Inline", "dest_url": address}}}:
-                pass
-            case {"End": "Link"} if address:
-                seen.append(f" ({address})")
-                address = ""
+    for name, data, *_ in found:
+        if name in ("Text", "Code"):
+            seen.append(data)
+        elif name in ("SoftBreak", "HardBreak"):
+            seen.append(" ")
+        elif name in addressed and data["link_type"] == "Inline":
+            address = data["dest_url"]
+        elif name[1:] in addressed and address:
+            seen.append(f" ({address})")
+            address = ""
     return "".join(seen)
 
 
@@ -221,101 +143,118 @@ class _Numbers:
 class _Settling:
     """One walk over what the parser found in a text, gathering what to change in it."""
 
-    def __init__(self, text: str, letters: Mapping[int, int]) -> None:
+    def __init__(self, text: str, originals: Mapping[str, str]) -> None:
         self._text = text
-        self._source = Source(text, letters, "")
+        self._source = Source(text, originals, "", None)
         self._edits: list[Edit] = []
         self._hidden: list[str] = []
         self._lists: list[_Numbers] = []
         self._link_ends = 0
+        self._breaking = _BREAK.search(text) is not None
 
-    def settled(self, found: Sequence[Event]) -> Source:
+    def settled(self) -> Source:
         """Return the text with everything changed. To be called once."""
+        found = list(events(self._text))
         done = 0
-        for index, (event, start, end) in enumerate(found):
+        for index, (name, data, start, end) in enumerate(found):
             if start < done:
                 continue
-            match event:
-                case {"Text": _}:
+            match name:
+                case "Text" if self._breaking:
                     self._breaks(start, end)
-                case {"Start": {"Table": _}}:
+                case "Table":
                     done = self._table(found, index)
-                case {"Start": {"Image": link}}:
-                    self._image(link, start, end, seen=_seen(inside(found, index)))
-                case {"Start": {"Link": link}}:
-                    self._link(link, start, end, seen=_seen(inside(found, index)))
-                    self._link_ends = end
-                case {"Start": {"CodeBlock": kind}}:
-                    self._code_block(kind, start, end, empty=next(inside(found, index), None) is None)
+                case "Image":
+                    done = self._image(found, index)
+                case "Link":
+                    self._link(found, index)
+                case "CodeBlock":
+                    self._code_block(
+                        data, start, end, blank=not "".join(data for _, data, *_ in inside(found, index)).strip()
+                    )
                     done = end
-                case {"Code": _}:
+                case "Code":
                     done = end
-                case {"Start": {"Heading": _}} if self._text[start] != "#":
+                case "Heading" if self._text[start] != "#":
                     self._rule(start, end)
-                case {"Start": {"List": number}}:
-                    self._lists.append(_Numbers(number))
-                case {"End": {"List": _}}:
+                case "List":
+                    self._lists.append(_Numbers(data))
+                case "/List":
                     self._lists.pop()
-                case {"Start": "Item"}:
+                case "Item":
                     self._item(start)
-                case {"TaskListMarker": _}:
-                    self._hidden.append("x")
-        return Source(replaced(self._text, self._edits), self._source.letters, " ".join(self._hidden))
+                case "TaskListMarker":
+                    self._hidden.append("x" if data else "")
+        text = replaced(self._text, self._edits)
+        return replace(self._source, text=text, hidden=" ".join(self._hidden), found=None if self._edits else found)
 
     def _table(self, found: Sequence[Event], index: int) -> int:
         """Make a table code. Returns where it ends: before lines without a bar, which only happen to follow."""
-        _, start, end = found[index]
+        _, _, start, end = found[index]
         rows: list[list[str]] = []
-        for at, (event, begins, ends) in enumerate(inside(found, index), index + 1):
-            line = self._text[begins:ends]
-            match event:
-                case {"Start": "TableRow"} if "|" not in line:
+        for at, (name, data, begins, ends) in enumerate(inside(found, index), index + 1):
+            match name:
+                case "TableRow" if "|" not in self._text[begins:ends]:
                     end = begins
                     break
-                case {"Start": "TableHead" | "TableRow"}:
+                case "TableHead" | "TableRow":
                     rows.append([])
-                case {"Start": "TableCell"}:
-                    rows[-1].append(_BREAK.sub(" ", _seen(inside(found, at))))
-                case {"Start": {"Link": link} | {"Image": link}}:
-                    self._address(link)
-                case {"End": "TableRow"} if words(_BREAK.sub("", line)) != words("".join(rows[-1])):
-                    # More cells than the head has are no cells to the parser.
-                    rows[-1] = _BREAK.sub(" ", line).strip().strip("|").split("|")
+                case "TableCell":
+                    rows[-1].append(_BREAK.sub(" ", _seen(inside(found, at), addressed=("Link", "Image"))))
+                case "Link" | "Image":
+                    self._hidden.append(data["title"])
+                case "/TableRow":
+                    line = _BREAK.sub(" ", self._text[begins:ends])
+                    if words(line) != words("".join(rows[-1])):
+                        # More cells than the head has are no cells to the parser.
+                        rows[-1] = line.strip().strip("|").split("|")
         shown = [[self._source.restore(cell).strip() for cell in row] for row in rows]
         prefix = prefix_at(self._text, start)
-        tail = f"\n{prefix}" if end == found[index][2] else "\n"
+        tail = f"\n{prefix}" if end == found[index][3] else "\n"
         self._edits.append((start, end, code_block(_even(shown), "", prefix) + tail))
         return end
 
-    def _image(self, link: Mapping[str, str], start: int, end: int, *, seen: str) -> None:
-        address = self._address(link)
-        shown = seen.translate(STAND_INS)
-        if start < self._link_ends:
-            self._edits.append((start, end, shown))
-        elif address is None:
+    def _image(self, found: Sequence[Event], index: int) -> int:
+        """Make an image a link. Returns where what was done ends."""
+        _, link, start, end = found[index]
+        if (address := _address(link)) is None and start >= self._link_ends:
             self._literal(start, start + 2)
-        else:
-            self._edits.append((start, end, f"[{shown}]({address})" if shown.strip() else f"<{address}>"))
+            return start + 2
+        shown = _seen(inside(found, index)).translate(STAND_INS)
+        new = f"[{shown}]({address})" if shown.strip() else f"<{address}>"
+        self._edits.append((start, end, shown if start < self._link_ends else new))
+        self._hidden += (link["title"], link["dest_url"] if shown.strip() or start < self._link_ends else "")
+        return end
 
-    def _link(self, link: Mapping[str, str], start: int, end: int, *, seen: str) -> None:
+    def _link(self, found: Sequence[Event], index: int) -> None:
+        _, link, start, end = found[index]
+        self._link_ends = end
         if link["link_type"] != "Inline":
             return
-        address = self._address(link)
-        if address is None:
+        if (address := _address(link)) is None:
             self._literal(start, start + 1)
-        elif not seen.strip():
+        elif _seen(inside(found, index)).strip():
+            self._hidden += (link["title"], link["dest_url"])
+        else:
+            self._hidden.append(link["title"])
             self._edits.append((start, end, f"<{address}>"))
 
-    def _address(self, link: Mapping[str, str]) -> str | None:
-        address = link["dest_url"]
-        self._hidden += (address, link["title"])
-        return address.replace("(", "%28").replace(")", "%29") if is_address(address) else None
-
-    def _code_block(self, kind: Any, start: int, end: int, *, empty: bool) -> None:
-        info = kind["Fenced"] if isinstance(kind, dict) else ""
-        self._hidden.append(info)
-        if empty and not _LANGUAGE.fullmatch(info):
-            self._edits.append((start, end, self._text[start:end].translate(_FENCE_SIGNS)))
+    def _code_block(self, kind: Any, start: int, end: int, *, blank: bool) -> None:
+        """Let stand beside a fence what is a language; all else that is written there is the first line of code."""
+        if not isinstance(kind, dict) or not kind["Fenced"]:
+            return
+        if blank:
+            self._edits.append((start, end, self._text[start:end].translate(FENCE_SIGNS)))
+            return
+        line = self._text[start : self._text.find("\n", start)]
+        info = line.lstrip("`~").strip()
+        found = _INFO.fullmatch(info)
+        language, rest = (found["language"], found["rest"]) if found else ("", info)
+        self._hidden.append(language)
+        if rest:
+            fence = line[: len(line) - len(line.lstrip("`~"))]
+            first = f"{prefix_at(self._text, start)}{rest.translate(FENCE_SIGNS)}"
+            self._edits.append((start, start + len(line), f"{fence}{language}\n{first}"))
 
     def _rule(self, start: int, end: int) -> None:
         """Let a line of dashes be a line: in chat nobody means the paragraph above it to be a heading."""
@@ -345,13 +284,25 @@ class _Settling:
         self._edits.append((start, end, self._text[start:end].translate(STAND_INS)))
 
 
+def _address(link: Mapping[str, str]) -> str | None:
+    """Return the address of a link such that it can stand in brackets, None for one that leads nowhere."""
+    address = link["dest_url"]
+    return address.replace("(", "%28").replace(")", "%29") if is_address(address) else None
+
+
 def _even(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table as lines with columns of even width, as wide as a terminal would draw them."""
+    """Return a table as lines with columns of even width, as wide as a terminal would draw them.
+
+    They stay uneven where one long cell among short ones would make most of the table space.
+    """
     columns = max(map(len, rows))
     full = [[*row, *[""] * (columns - len(row))] for row in rows]
-    widths = [max(cell_len(row[column]) for row in full) for column in range(columns)]
+    sizes = [[cell_len(cell) for cell in row] for row in full]
+    widths = [max(column) for column in zip(*sizes, strict=True)]
+    if len(rows) * sum(widths) > _MOST_SPACE * (sum(map(sum, sizes)) + len(rows) * columns):
+        widths = [1] * columns
     lines = [
-        " | ".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in full
+        " | ".join(cell + " " * (width - size) for cell, size, width in zip(*row, widths, strict=True)).rstrip()
+        for row in zip(full, sizes, strict=True)
     ]
     return "\n".join([lines[0], "-+-".join("-" * width for width in widths), *lines[1:]])

@@ -88,7 +88,11 @@ class _Item:
 
 @dataclass(slots=True)
 class _Worker:
-    """A chat that is being served. ``door`` lets updates in one after the other; ``running`` is being answered."""
+    """A chat that is being served.
+
+    ``door`` lets updates in one after the other; ``running`` is being answered. One that is ``cut_off`` waits
+    with all it has until an answer its platform could not be reached for is delivered: order is kept.
+    """
 
     door: asyncio.Lock = field(default_factory=asyncio.Lock)
     coming: int = 0
@@ -96,6 +100,7 @@ class _Worker:
     queue: deque[_Item] = field(default_factory=deque)
     running: list[_Item] = field(default_factory=list)
     answering: asyncio.Task[None] | None = None
+    cut_off: bool = False
     task: asyncio.Task[None] | None = None
 
     @property
@@ -105,8 +110,8 @@ class _Worker:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is done here and nothing comes in."""
-        return not (self.coming or self.queue) and (self.task is None or self.task.done())
+        """Whether nothing is done here, nothing waits and nothing comes in."""
+        return not (self.coming or self.queue or self.cut_off) and (self.task is None or self.task.done())
 
     def put(self, items: Iterable[_Item]) -> None:
         """Queue items behind the others."""
@@ -184,14 +189,29 @@ class Conversation:
                 else:
                     await self._take(worker, await self._desk.hear(update), sink)
             except Exception as error:  # noqa: BLE001
-                # The border of one update: whatever broke, its chat hears of it and goes on.
-                await self._apologies.explain(error, update.chat, language_of(update), sink)
-                await _end(sink)
+                # The border of one update: whatever broke, its chat hears of it and goes on. On the side, for
+                # a platform hands in updates one by one, and one chat's flood wait must not hold them.
+                self._aside(self._excuse(error, update, sink))
+
+    async def _excuse(self, error: Exception, update: Update, sink: Sink) -> None:
+        await self._apologies.explain(error, update.chat, language_of(update), sink)
+        await _end(sink)
 
     async def resume(self, said: Said, sink: Sink, *, still: Callable[[], Awaitable[bool]]) -> None:
         """Queue a message that was journaled before a stop, unless it is here already or does not wait ``still``."""
         async with self._at_work(said.incoming.chat) as worker:
-            await self._take(worker, said if await still() else None, sink)
+            if worker.cut_off and await still():
+                worker.cut_off = False
+                worker.queue.appendleft(_Item(said, sink, self._clock()))
+            else:
+                await self._take(worker, said if await still() else None, sink)
+
+    def reconnect(self, platform: str) -> None:
+        """Go on in every chat of a platform that can be reached again."""
+        for chat, worker in list(self._workers.items()):
+            if chat.platform == platform and worker.cut_off:
+                worker.cut_off = False
+                self._go_on(chat, worker)
 
     def holds(self, said: Said) -> bool:
         """Whether a message is queued or being answered here."""
@@ -229,11 +249,12 @@ class Conversation:
                 yield worker
         finally:
             worker.coming -= 1
-            if worker.queue and (worker.task is None or worker.task.done()):
-                worker.task = asyncio.create_task(self._work(chat, worker), name=f"chat {chat.key}")
-            self._leave(chat, worker)
+            self._go_on(chat, worker)
 
-    def _leave(self, chat: ChatRef, worker: _Worker) -> None:
+    def _go_on(self, chat: ChatRef, worker: _Worker) -> None:
+        """Have a chat's worker do what there is to do, or let it go."""
+        if worker.queue and not worker.cut_off and (worker.task is None or worker.task.done()):
+            worker.task = asyncio.create_task(self._work(chat, worker), name=f"chat {chat.key}")
         if worker.is_idle:
             self._workers.pop(chat, None)
 
@@ -246,7 +267,6 @@ class Conversation:
         if item.said is not None and item.said.command is not None and item.said.command[0] == CANCEL:
             self._aside(self._cancel(item.said, sink))
         elif item.said is not None and self._is_too_much(worker, item.said):
-            # Told on the side: a platform hands in updates one by one, and one chat's flood wait must not hold them.
             self._aside(self._refuse(item))
         else:
             worker.put([item])
@@ -313,11 +333,11 @@ class Conversation:
                     self._behind()
         finally:
             worker.task = None
-            self._leave(chat, worker)
+            self._go_on(chat, worker)
 
     async def _next(self, worker: _Worker) -> list[_Item]:
         """Wait until a turn is whole, and take it out of the queue; nothing when the queue is empty."""
-        while worker.queue:
+        while worker.queue and not worker.cut_off:
             turn = _joined(worker.queue)
             left = 0.0 if self._stopping else self._quiet_left(turn, alone=len(turn) == len(worker.queue))
             worker.stirred.clear()
@@ -361,8 +381,9 @@ class Conversation:
         """Explain why a turn has no answer. Only what a platform could not be reached for is tried again."""
         last = turn[-1]
         if isinstance(error, DeliveryError):
-            if error.later:
+            if error.later and last.said is not None:
                 self.unreached.add(last.chat.platform)
+                self._workers[last.chat].cut_off = True
         elif not isinstance(error, Apology):
             try:
                 await self._desk.give_up([item.said for item in turn if item.said is not None])
@@ -417,6 +438,9 @@ def _joined(queue: Sequence[_Item]) -> list[_Item]:
     if first is None or not first.is_talk:
         return [queue[0]]
     run = list(takewhile(lambda item: item.said is not None and first.joins(item.said), list(queue)[:MOST_JOINED]))
+    begun = next((n for n, item in enumerate(run, 1) if item.said is not None and item.said.begun), None)
+    if begun is not None:
+        return run[:begun]
     albums = _albums(run)
     behind = list(queue)[len(run) :]
     return run + [item for item in behind if item.is_talk_of(first.owner.no) and albums & _albums([item])]

@@ -10,15 +10,28 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from bot.layout import Abandoned, Layout
 from bot.markdown import Part, summary
 from bot.message import Button, DeliveryError, Posted, Reply, Sink
-from bot.outlet import Budget, Errands, Flood, Gate, Outlet, Refused, Tempo, Unconfirmed
+from bot.outlet import Budget, Errands, Flood, Gate, Gates, Outlet, Refused, Sign, Tempo, Unconfirmed
 from bot.text import clean, is_blank
 
-__all__ = ["Budget", "Delivery", "Discreet", "Errands", "Flood", "Gate", "Outlet", "Refused", "Tempo", "Unconfirmed"]
+__all__ = [
+    "Budget",
+    "Delivery",
+    "Discreet",
+    "Errands",
+    "Flood",
+    "Gate",
+    "Gates",
+    "Outlet",
+    "Refused",
+    "Tempo",
+    "Unconfirmed",
+]
 
 MOST_PARTS: Final = 5
 """Messages an answer may take; a longer one goes as a file beside its summary, and frames show no more of it.
@@ -27,8 +40,6 @@ MOST_FRAMES: Final = 60
 """Frames drawn of one reply; each takes at most MOST_PARTS requests, nearly always one. The end still comes."""
 SUMMARY_LENGTH: Final = 1_500
 """Characters of a summary: fits into one message of either platform, also when signs in it are escaped."""
-TYPING_END: Final = 120.0
-"""Seconds after which the typing sign ends, whatever became of the answer."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -64,17 +75,21 @@ class Delivery:
         self._delivering = False
         self._taken_back = False
         self._pump: asyncio.Task[None] | None = None
-        self._typing: asyncio.Task[None] | None = None
+        self._sign: Sign | None = None
         self._final: asyncio.Task[str] | None = None
 
     def watch(self, posted: Posted) -> None:
         """Have ``posted`` told of every message. What it raises is logged and hurts nothing."""
         self._layout.posted = posted
 
-    def type(self) -> None:
-        """Show the typing sign until a frame is drawn, the reply sent, all done, or for TYPING_END seconds."""
-        if not self._quiet and (self._typing is None or self._typing.done()):
-            self._typing = asyncio.create_task(self._type())
+    def type(self, topic: str | None = None) -> None:
+        """Show the typing sign of the chat, or of a topic, until a frame is drawn, the reply sent, or all done.
+
+        Answers to the same place share the sign, and none has it shown for more than TYPING_END seconds.
+        """
+        if not self._quiet:
+            self._sign = self._gate.sign(topic)
+            self._sign.want(self, self._outlet, self._errands, pause=self._typing_pause)
 
     async def show(self, text: str) -> None:
         """Keep the newest frame for the next time the chat takes one. Never raises."""
@@ -96,7 +111,8 @@ class Delivery:
         except asyncio.CancelledError:
             caller = asyncio.current_task()
             if final.cancelled() and caller is not None and not caller.cancelling():
-                raise DeliveryError("the platform was shut down meanwhile", unknown=True) from None
+                cut = self._layout.cut_short
+                raise DeliveryError("the platform was shut down meanwhile", unknown=cut, later=not cut) from None
             raise
 
     async def abandon(self, *, keep: bool) -> bool:
@@ -127,10 +143,15 @@ class Delivery:
 
     def _rest(self) -> None:
         self._frame = None
-        for task in (self._typing, self._pump):
-            if task is not None:
-                task.cancel()
-        self._typing = self._pump = None
+        self._end_typing()
+        if self._pump is not None:
+            self._pump.cancel()
+            self._pump = None
+
+    def _end_typing(self) -> None:
+        if self._sign is not None:
+            self._sign.unwant(self)
+            self._sign = None
 
     async def _stream(self) -> None:
         with suppress(DeliveryError):  # shut down
@@ -145,7 +166,7 @@ class Delivery:
                 return
             self._frames_left -= 1
             try:
-                if not (parts := self._outlet.parts(clean(frame), markdown=True)[:MOST_PARTS]):
+                if not (parts := self._outlet.parts(clean(frame), markdown=True, most=MOST_PARTS)):
                     return
                 await self._grow(parts)
             except Flood:
@@ -158,8 +179,7 @@ class Delivery:
                     self._frames_left = 0
                 _log.info("A frame of an answer was lost: %s", trouble)
             else:
-                if self._typing is not None:
-                    self._typing.cancel()
+                self._end_typing()
             finally:
                 self._gate.drawn()
 
@@ -175,29 +195,6 @@ class Delivery:
     async def _step_through(self, parts: Sequence[Part]) -> None:
         while not self._quiet and await self._layout.step(parts):
             pass
-
-    async def _type(self) -> None:
-        end = self._gate.tempo.clock() + TYPING_END
-        with suppress(DeliveryError):  # shut down
-            while True:
-                await self._gate.opened()
-                if self._gate.tempo.clock() >= end:
-                    return
-                sign = self._errands.start(self._sign())
-                await asyncio.wait({sign})
-                if sign.cancelled() or sign.exception() or not sign.result():
-                    return
-                await self._gate.tempo.sleep(self._typing_pause)
-
-    async def _sign(self) -> bool:
-        try:
-            await self._outlet.typing()
-        except Flood as flood:
-            self._gate.close(flood.seconds)
-            return False
-        except (Refused, Unconfirmed):
-            return False
-        return True
 
     async def _take_back(self) -> None:
         async with self._lock:
@@ -256,6 +253,20 @@ class Delivery:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class _Nameless:
+    """Keeps book of what goes aside: that something did, but no id, which would mean another message in the chat."""
+
+    posted: Posted
+
+    async def __call__(self, message_id: str | None) -> None:
+        if message_id is None:
+            await self.posted(None)
+
+    async def unbegun(self) -> None:
+        await self.posted.unbegun()
+
+
 class Discreet:
     """A Sink that keeps private replies out of a chat others read: they go ``aside``, all else to ``open``."""
 
@@ -265,13 +276,8 @@ class Discreet:
 
     def watch(self, posted: Posted) -> None:
         """Have ``posted`` told of the messages in the chat, and of one begun aside, whose id means nothing here."""
-
-        async def begun(message_id: str | None) -> None:
-            if message_id is None:
-                await posted(None)
-
         self._open.watch(posted)
-        self._aside.watch(begun)
+        self._aside.watch(_Nameless(posted))
 
     async def show(self, text: str) -> None:
         """Show a frame in the chat."""
@@ -287,7 +293,7 @@ class Discreet:
         try:
             await self._aside.send(reply)
         except DeliveryError as trouble:
-            if trouble.unknown or not reply.closed:
+            if trouble.unknown or trouble.later or not reply.closed:
                 raise
             return await self._open.send(Reply(reply.closed))
         try:

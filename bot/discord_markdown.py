@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import regex
 
-from bot.commonmark import STAND_INS, Edit, Event, code_block, events, inside, is_address, prefix_at, read, replaced
+from bot.commonmark import Event, events, extent, inside, is_address, prefix_at, read
+from bot.literal import STAND_INS, Edit, code_block, replaced
 from bot.text import Span
 
 _BEGINS_BLOCK: Final = r"(?:`{3}|~{3}|(?:#{1,3}|-\#|[-*+]|\d{1,9}[.)]|>{1,3})(?=\s))"
@@ -26,7 +27,6 @@ _LINE: Final = regex.compile(r"^(?P<quote>> )?(?P<heading>#{1,3} |-# )?", regex.
 _REST_QUOTED: Final = regex.compile(r"^>>> ", regex.MULTILINE)
 _FENCE: Final = regex.compile(r"(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)(?:\n|$)")
 _GOOD_FENCE: Final = regex.compile(r"```(?:[A-Za-z0-9_+\-.#]+)?\n.*\n[> \t]*```", regex.DOTALL)
-_LANGUAGE: Final = regex.compile(r"[A-Za-z0-9_+\-.#]*")
 _RISK: Final = regex.compile(
     r"""
       (?P<url> https?://[^\s<>\\]+)
@@ -36,6 +36,7 @@ _RISK: Final = regex.compile(
     """,
     regex.VERBOSE | regex.MULTILINE,
 )
+_SPANNING: Final = ("Strong", "Strikethrough", "Emphasis", "Code", "Link", "CodeBlock")
 _H3: Final = 3
 
 
@@ -44,21 +45,20 @@ def as_typed(text: str) -> str:
     return _RISK.sub(lambda match: match[0] if match["url"] else "\\" + match[0], text)
 
 
-def drawn(text: str) -> tuple[str, list[Span]]:
-    """Return a clean Markdown text as Discord draws it, and the spans of it that a cut must close."""
+def drawn(text: str) -> tuple[str, Callable[[], list[Span]]]:
+    """Return a clean Markdown text as Discord draws it, and what finds the spans of it that a cut must close."""
     source = read(text)
-    found = list(events(source.text))
+    found = source.events()
     code = _Verbatim(found)
     edits = [*_blocks(source.text, found), *_typed(source.text, code)]
     settled = replaced(source.text, edits)
-    return source.restore(settled), spans_of(settled)
+    return source.restore(settled), lambda: spans_of(settled, list(events(settled)) if edits else found)
 
 
-def spans_of(text: str) -> list[Span]:
+def spans_of(text: str, found: Sequence[Event]) -> list[Span]:
     """Return what is emphasised, quoted, code or a link in a text that was read, nested, in order."""
-    found = list(events(text))
     code = _Verbatim(found)
-    spans = [span for event, start, end in found if (span := _span(text, event, start, end)) is not None]
+    spans = [span for event in found if event[0] in _SPANNING and (span := _span(text, *event)) is not None]
     spans += [
         Span(veil.start(), veil.start() + 2, veil.end() - 2, veil.end(), "||", "||")
         for veil in _VEIL.finditer(text)
@@ -72,11 +72,7 @@ class _Verbatim:
     """The places of a text that are code."""
 
     def __init__(self, found: Iterable[Event]) -> None:
-        self._ranges = [
-            (start, end)
-            for event, start, end in found
-            if isinstance(event, dict) and ("Code" in event or "CodeBlock" in event.get("Start", ()))
-        ]
+        self._ranges = [(start, end) for name, _, start, end in found if name in ("Code", "CodeBlock")]
 
     def __contains__(self, place: int) -> bool:
         before = bisect_right(self._ranges, place, key=lambda code: code[0])
@@ -85,26 +81,21 @@ class _Verbatim:
 
 def _blocks(text: str, found: Sequence[Event]) -> Iterator[Edit]:
     """Yield how headings below the third level become bold, and code that Discord would not see a plain fence."""
-    for index, (event, start, end) in enumerate(found):
-        match event:
-            case {"Start": {"Heading": {"level": level}}} if int(level[1]) > _H3:
-                within = [(begins, ends) for _, begins, ends in inside(found, index) if begins < ends]
-                if within:
-                    first, last = within[0][0], max(ends for _, ends in within)
+    for index, (name, data, start, end) in enumerate(found):
+        match name:
+            case "Heading" if int(data["level"][1]) > _H3:
+                if (within := extent(found, index)) is not None:
                     # Bold in bold would end it, so a heading with emphasis in it is one of the third level.
-                    opener, closer = ("### ", "") if "*" in text[first:last] else ("**", "**")
-                    yield start, first, opener
-                    yield last, end, closer + "\n"
-            case {"Code": code} if text.startswith("```", start) and "``" not in code:
+                    opener, closer = ("### ", "") if "*" in text[slice(*within)] else ("**", "**")
+                    yield start, within[0], opener
+                    yield within[1], end, closer + "\n"
+            case "Code" if text.startswith("```", start) and "``" not in data:
                 # Three backticks would be a fence where they begin a part.
                 yield start, end, f"`` {text[start:end].strip('`').strip()} ``"
-            case {"Start": {"CodeBlock": kind}}:
-                if not _GOOD_FENCE.fullmatch(text[start:end]) or "```" in _code(found, index):
-                    yield from _refenced(text, kind, start, end, code=_code(found, index))
-
-
-def _code(found: Sequence[Event], index: int) -> str:
-    return "".join(event["Text"] for event, *_ in inside(found, index))
+            case "CodeBlock":
+                code = "".join(data for _, data, *_ in inside(found, index))
+                if not _GOOD_FENCE.fullmatch(text[start:end]) or "```" in code:
+                    yield from _refenced(text, data, start, end, code=code)
 
 
 def _refenced(text: str, kind: Any, start: int, end: int, *, code: str) -> Iterator[Edit]:
@@ -112,8 +103,7 @@ def _refenced(text: str, kind: Any, start: int, end: int, *, code: str) -> Itera
     # A zero-width space keeps three backticks from ending the block: Discord knows no longer fence.
     code = code.replace("```", "`\u200b`\u200b`")
     if isinstance(kind, dict):
-        language = kind["Fenced"].split(" ")[0]
-        block = code_block(code, language if _LANGUAGE.fullmatch(language) else "", prefix)
+        block = code_block(code, kind["Fenced"], prefix)
         yield start, end, block + ("\n" if text[start:end].endswith("\n") else "")
     elif text[start - len(prefix) : start] == prefix:
         around = prefix.rstrip() + " " if ">" in prefix else ""
@@ -127,13 +117,13 @@ def _typed(text: str, code: _Verbatim) -> Iterator[Edit]:
             yield match.start(), match.start(), "\\"
 
 
-def _span(text: str, event: Any, start: int, end: int) -> Span | None:
-    match event:
-        case {"Start": "Strong" | "Strikethrough"}:
+def _span(text: str, name: str, data: Any, start: int, end: int) -> Span | None:
+    match name:
+        case "Strong" | "Strikethrough":
             return _marked(text, start, end, width=2)
-        case {"Start": "Emphasis"}:
+        case "Emphasis":
             return _marked(text, start, end, width=1)
-        case {"Code": _}:
+        case "Code":
             run = text[start:end][: -len(text[start:end].lstrip("`"))]
             # A backtick in code must not touch those around it.
             pad = " " if "`" in text[start:end].strip("`") else ""
@@ -141,10 +131,10 @@ def _span(text: str, event: Any, start: int, end: int) -> Span | None:
             body = start + len(run) + len(within) - len(within.lstrip())
             ends = end - len(run) - len(within) + len(within.rstrip())
             return Span(start, body, ends, end, run + pad, pad + run)
-        case {"Start": {"Link": {"link_type": "Inline", "dest_url": address}}} if is_address(address):
+        case "Link" if data["link_type"] == "Inline" and is_address(data["dest_url"]):
             label = text.rfind("](", start, end)
             return Span(start, start + 1, label, end, "[", text[label:end], whole=True)
-        case {"Start": {"CodeBlock": {"Fenced": _}}}:
+        case "CodeBlock" if isinstance(data, dict):
             return _fence(text, start, end)
     return None
 

@@ -187,7 +187,8 @@ def resumed(waiting: Waiting, chat: Chat) -> Said:
         forward_from=message.speaker if message.kind == "forwarded" else None,
     )
     wordless = message.kind == "command"
-    return Said(incoming, owner, chat, message, reply=waiting.reply, lost=wordless and waiting.reply is None)
+    lost = wordless and waiting.reply is None
+    return Said(incoming, owner, chat, message, reply=waiting.reply, lost=lost, begun=waiting.begun)
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from bot.markdown import Part
 from bot.message import Button, Posted
@@ -59,6 +60,7 @@ class Layout:
         self.posted: Posted | None = None
         self.abandoned = False
         self.asking = False
+        self.cut_short = False
         self._outlet = outlet
         self._gate = gate
         self._shown = [_Message(message_id) for message_id in shown]
@@ -66,6 +68,7 @@ class Layout:
         # What silence may have left in the slot that comes next; None is anything.
         self._perhaps: list[_Face | None] = [None] if begun else []
         self._told = False
+        self._there = begun or bool(shown)
         self._plain = False
         self._drafted: Part | None = None
         self.lost: Unconfirmed | None = None
@@ -175,20 +178,35 @@ class Layout:
         again = self._outlet.repeatable(self._slot)
         if face is not None and not again and any(earlier and earlier.says(face) for earlier in self._perhaps):
             raise Unconfirmed("a frame with the same words went unconfirmed")
-        if not self._told:
-            await self._tell(None)
         try:
-            message_id = await self._ask(request, again=again, insist=insist)
+            message_id = await self._ask(lambda: self._announced(request), again=again, insist=insist)
         except Unconfirmed as silence:
             if silence.left:
+                self._there = True
                 self._perhaps.append(face)
             raise
         # Asked again, the platform may have returned what an earlier request had made.
         as_asked = not again or all(earlier == face for earlier in self._perhaps)
         self._shown.append(_Message(message_id, face if as_asked else None))
+        self._there = True
         self._slot += 1
         self._perhaps.clear()
         await self._tell(message_id)
+
+    async def _announced(self, request: Callable[[], Awaitable[str]]) -> str:
+        """Make a request that the book-keeper knows of, for as long as a first message may come of it."""
+        if self._told:
+            return await request()
+        await self._tell(None)
+        if self.abandoned:
+            await self._take_word_back()
+            raise Abandoned
+        try:
+            return await request()
+        except (Flood, Refused, Unconfirmed) as end:
+            if not (isinstance(end, Unconfirmed) and end.left):
+                await self._take_word_back()
+            raise
 
     async def _edit(self, index: int, face: _Face, *, insist: bool) -> None:
         message_id = self._shown[index].id
@@ -226,6 +244,9 @@ class Layout:
             self.asking = True
             try:
                 return await request()
+            except asyncio.CancelledError:
+                self.cut_short = True
+                raise
             except Flood as flood:
                 self._gate.close(flood.seconds)
                 if not insist:
@@ -242,9 +263,20 @@ class Layout:
 
     async def _tell(self, message_id: str | None) -> None:
         self._told = True
-        if self.posted is None:
+        if self.posted is not None:
+            await _noted(self.posted(message_id))
+
+    async def _take_word_back(self) -> None:
+        """Tell that nothing began, unless something may be there from before."""
+        if self._there:
             return
-        try:
-            await self.posted(message_id)
-        except Exception:  # noqa: BLE001 - whatever the book-keeping suffers from, the reader gets the answer
-            _log.exception("What an answer is shown in was not written down")
+        self._told = False
+        if self.posted is not None:
+            await _noted(self.posted.unbegun())
+
+
+async def _noted(word: Coroutine[Any, Any, None]) -> None:
+    try:
+        await word
+    except Exception:  # noqa: BLE001 - whatever the book-keeping suffers from, the reader gets the answer
+        _log.exception("What an answer is shown in was not written down")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import logging.handlers
 import os
-from collections.abc import Iterable, Sequence
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TextIO
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 
 from config.settings import Credentials
 
@@ -55,9 +57,8 @@ class Brief(Discreet):
 
 
 def secrets_of(settings: Credentials) -> list[str]:
-    """Return every secret that ``settings`` hold, in clear."""
-    values = (getattr(settings, name) for name in Credentials.model_fields)
-    return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+    """Return every secret that ``settings`` hold, in clear: tokens, keys, and the passwords in addresses."""
+    return list(_secrets_in(settings))
 
 
 def start(folder: Path, *, secrets: Iterable[str], console: TextIO | None = None) -> Path:
@@ -90,6 +91,27 @@ def hide(secret: str) -> None:
     for handler in logging.getLogger().handlers:
         if isinstance(handler.formatter, Discreet):
             handler.formatter.hide(secret)
+
+
+def _secrets_in(section: BaseModel) -> Iterator[str]:
+    for name in type(section).model_fields:
+        match getattr(section, name):
+            case SecretStr() as secret:
+                yield secret.get_secret_value()
+            case BaseModel() as part:
+                yield from _secrets_in(part)
+            case str() as text if "@" in text and "://" in text:
+                yield from _passwords(text)
+
+
+def _passwords(address: str) -> Iterator[str]:
+    """The password in an address as it stands there, as it is meant, and as Basic authentication sends it."""
+    with suppress(ValueError):  # no address
+        parts = urlsplit(address)
+        if parts.password:
+            meant = unquote(parts.password)
+            yield from {parts.password, meant}
+            yield b64encode(f"{unquote(parts.username or '')}:{meant}".encode()).decode()
 
 
 def _to(console: TextIO) -> logging.Handler:

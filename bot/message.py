@@ -166,9 +166,17 @@ class CommandSpec:
     private: bool = False
 
 
-Posted = Callable[[str | None], Awaitable[None]]
-"""Told None right before the first message of an answer goes out, then the platform's id of each message
-that did. What it is told survives a kill: with these ids an answer goes on where it was."""
+class Posted(Protocol):
+    """Keeps book of the messages an answer is shown in.
+
+    What it is told survives a kill: with these ids an answer goes on where it was.
+    """
+
+    async def __call__(self, message_id: str | None) -> None:
+        """Be told None right before the first message goes out, then the platform's id of each that did."""
+
+    async def unbegun(self) -> None:
+        """Be told that None was too early: nothing went out, for sure. It is told again before the next try."""
 
 
 class Sink(Protocol):

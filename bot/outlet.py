@@ -6,8 +6,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from bot.markdown import Part
 from bot.message import Button, DeliveryError
@@ -17,10 +19,15 @@ WIDER_EVERY: Final = 2_000
 who reads a long text is served by fewer jumps."""
 WIDEST: Final = 3.0
 """How many times the pause it may become."""
+TYPING_END: Final = 120.0
+"""Seconds after which an answer has its typing sign shown no more, whatever became of it."""
+KEPT: Final = 60.0
+"""Seconds for which a gate is remembered that nobody uses any more."""
 
 _log: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +73,8 @@ class Unconfirmed(Exception):
 class Outlet(Protocol):
     """Where the messages of one answer go. Its requests raise Flood, Refused, Unconfirmed and nothing else."""
 
-    def parts(self, text: str, *, markdown: bool) -> Sequence[Part]:
-        """Cut a text to the platform's limit; no part is blank, none at all for a blank text. Pure."""
+    def parts(self, text: str, *, markdown: bool, most: int | None = None) -> Sequence[Part]:
+        """Cut a text to the platform's limit, at most its first ``most`` parts; none of them is blank. Pure."""
 
     def repeatable(self, slot: int) -> bool:
         """Tell whether posting message number ``slot`` again after silence cannot show it twice."""
@@ -126,10 +133,21 @@ class Gate:
         self._budget = budget
         self._closed_until = float("-inf")
         self._drawn_at = float("-inf")
+        self._turn = asyncio.Lock()
+        self._signs: dict[str | None, Sign] = {}
+
+    def sign(self, topic: str | None) -> Sign:
+        """The typing sign of the chat, or of a topic of it."""
+        return self._signs.setdefault(topic, Sign(self))
 
     def close(self, seconds: float) -> None:
         """Let nothing through for that long; a longer wait that was asked for before stands."""
         self._closed_until = max(self._closed_until, self.tempo.clock() + seconds)
+
+    @property
+    def quiet_for(self) -> float:
+        """Seconds for which it has been open with nothing drawn."""
+        return self.tempo.clock() - max(self._closed_until, self._drawn_at)
 
     @property
     def closed_for(self) -> float:
@@ -143,10 +161,11 @@ class Gate:
     async def paced(self, length: int) -> None:
         """Wait until a frame of ``length`` characters may be drawn, and take this turn: the next one waits again."""
         pause = self._pause * min(1 + length / WIDER_EVERY, WIDEST)
-        await self._until(lambda: max(self._closed_until, self._drawn_at + pause))
-        self.drawn()
-        if self._budget is not None:
-            await self._budget.spent()
+        async with self._turn:
+            await self._until(lambda: max(self._closed_until, self._drawn_at + pause))
+            if self._budget is not None:
+                await self._budget.spent()
+            self.drawn()
 
     def drawn(self) -> None:
         """Count the pause to the next frame from now on."""
@@ -155,6 +174,80 @@ class Gate:
     async def _until(self, moment: Callable[[], float]) -> None:
         while (left := moment() - self.tempo.clock()) > 0:
             await self.tempo.sleep(left)
+
+
+class Gates(Generic[Key]):
+    """The gates of a bot's chats. One nobody uses is forgotten when it has been quiet for KEPT seconds."""
+
+    def __init__(self, tempo: Tempo, budget: Budget) -> None:
+        self._tempo = tempo
+        self._budget = budget
+        self._used: WeakValueDictionary[Key, Gate] = WeakValueDictionary()
+        self._kept: dict[Key, Gate] = {}
+        self._look_at = float("-inf")
+
+    def get(self, key: Key, pause: float) -> Gate:
+        """The gate of a chat; ``pause`` as in Gate."""
+        now = self._tempo.clock()
+        if now >= self._look_at:
+            self._look_at = now + KEPT
+            self._kept = {key: gate for key, gate in self._kept.items() if gate.quiet_for < KEPT}
+        gate = self._used.get(key) or Gate(self._tempo, pause, self._budget)
+        self._used[key] = self._kept[key] = gate
+        return gate
+
+
+class Sign:
+    """The typing sign of one place: a request a pause, however many answers are on their way there."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._wanted: dict[object, tuple[Outlet, float]] = {}
+        self._shown: asyncio.Task[None] | None = None
+
+    def want(self, who: object, outlet: Outlet, errands: Errands, *, pause: float) -> None:
+        """Have it shown for somebody until it is unwanted, a request fails, or TYPING_END seconds are over."""
+        self._wanted.setdefault(who, (outlet, self._gate.tempo.clock() + TYPING_END))
+        if self._shown is None or self._shown.done():
+            self._shown = asyncio.create_task(self._show(errands, pause))
+
+    def unwant(self, who: object) -> None:
+        """Have it shown for others only; a request under way may finish."""
+        self._wanted.pop(who, None)
+        if not self._wanted and self._shown is not None:
+            self._shown.cancel()
+            self._shown = None
+
+    async def _show(self, errands: Errands, pause: float) -> None:
+        with suppress(DeliveryError):  # shut down
+            while True:
+                await self._gate.opened()
+                if self._current() is None:
+                    return
+                request = errands.start(self._request())
+                await asyncio.wait({request})
+                if request.cancelled() or request.exception() or not request.result():
+                    self._wanted.clear()
+                    return
+                await self._gate.tempo.sleep(pause)
+
+    async def _request(self) -> bool:
+        """Show it if it is still wanted; False when the platform does not."""
+        try:
+            if (outlet := self._current()) is not None:
+                await outlet.typing()
+        except Flood as flood:
+            self._gate.close(flood.seconds)
+            return False
+        except (Refused, Unconfirmed):
+            return False
+        return True
+
+    def _current(self) -> Outlet | None:
+        """Where the first goes for whom it is still wanted."""
+        now = self._gate.tempo.clock()
+        self._wanted = {who: (outlet, end) for who, (outlet, end) in self._wanted.items() if end > now}
+        return next((outlet for outlet, _ in self._wanted.values()), None)
 
 
 class Errands:

@@ -17,7 +17,7 @@ from memory.ports import Clock
 
 log = logging.getLogger(__name__)
 
-AGAIN_EVERY: Final = timedelta(minutes=1)
+AGAIN_EVERY: Final = timedelta(seconds=20)
 """Pause between two tries to deliver what a platform could not be reached for."""
 
 
@@ -49,11 +49,16 @@ class Recovery:
             return
         self._next = now + AGAIN_EVERY
         for adapter in [adapters[name] for name in unreached & adapters.keys()]:
-            unreached.discard(adapter.name)
-            await self.take_up(adapter)
+            if await self.take_up(adapter):
+                unreached.discard(adapter.name)
+                self._conversation.reconnect(adapter.name)
 
-    async def take_up(self, adapter: Adapter) -> None:
-        """Queue every message of a platform that waits for an answer, or for the delivery of one."""
+    async def take_up(self, adapter: Adapter) -> bool:
+        """Queue every message of a platform that waits for an answer, or for the delivery of one.
+
+        Returns whether the platform was there for all of them.
+        """
+        there = True
         for waiting in await self._memory.waiting(adapter.name, since=self._clock() - self._reach):
             owner, message = waiting.owner, waiting.message
             chat = await self._memory.chat(owner, waiting.key, private=waiting.private, thread=waiting.thread)
@@ -68,8 +73,12 @@ class Recovery:
             try:
                 sink = adapter.sink(said.incoming, shown=waiting.shown, begun=waiting.begun)
             except DeliveryError:
-                continue  # the platform is not up, or it is another person's terminal
+                there = False  # it is not up, or it is another person's terminal
+                continue
+            if waiting.begun and not waiting.shown and not adapter.repeats_for:
+                log.warning("a beginning of the answer to message %d may stand beside the whole of it", message.id)
             await self._conversation.resume(said, sink, still=partial(self._memory.waits, owner, message.id))
+        return there
 
     def _may_be_doubled(self, waiting: Waiting, adapter: Adapter) -> bool:
         """Whether a reply was on its way when everything stopped, and would be shown twice if it had arrived."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
 
@@ -16,6 +16,7 @@ Measure = Callable[[str], int]
 _LINE_END: Final = regex.compile(r"\r\n?")
 _CONTROL: Final = regex.compile(r"[^\P{Cc}\n\t]")
 _INVISIBLE: Final = regex.compile(r"[\p{DI}\p{Cc}\p{Z}\s\u2800]+")
+_SEEN: Final = regex.compile(r"[^\p{DI}\p{Cc}\p{Z}\s\u2800]")
 _EMPTY_MARKUP: Final = regex.compile(r"(?:\*\*|__|~~|\|\||``)*")
 _PLAINLY_SEEN: Final = regex.compile(r"[^\p{DI}\p{Cc}\p{Z}\s\u2800*_~|`]")
 _CLUSTER: Final = regex.compile(r"\X")
@@ -47,7 +48,7 @@ def clean(text: str) -> str:
 
 def is_unseen(text: str) -> bool:
     """Tell whether it is made of space and invisible characters alone."""
-    return not _INVISIBLE.sub("", text)
+    return _SEEN.search(text) is None
 
 
 def is_blank(text: str) -> bool:
@@ -94,29 +95,21 @@ class Span:
 
 def split(
     text: str, limit: int, measure: Measure, *, spans: Sequence[Span] = (), whole: regex.Pattern[str] | None = None
-) -> list[str]:
-    """Cut a text into parts of at most ``limit`` as ``measure`` counts.
+) -> Iterator[str]:
+    """Cut a text into parts of at most ``limit`` as ``measure`` counts; each is cut when it is asked for.
 
     Cuts after a paragraph, else a line, a sentence, a space, else between grapheme clusters; inside a
-    cluster only if it alone is over the limit, inside what ``whole`` matches only if nothing else is left.
-    ``spans`` (in order of ``opens``, the outer one first) that are cut are closed and opened again; without
-    them the joined parts equal the text. The cuts do not move when more is appended to the text, but for
-    the newest, as long as the spans before them stay what they were. Raises ValueError for a limit below 2.
+    cluster only if it alone is over the limit, inside what ``whole`` matches (no line end) only if nothing
+    else is left. ``spans`` (in order of ``opens``, the outer one first) that are cut are closed and opened
+    again; without them the joined parts equal the text. The cuts do not move when more is appended to the
+    text, but for the newest, as long as the spans before them stay what they were. Raises ValueError for a
+    limit below 2.
     """
     if limit < 2:  # noqa: PLR2004 - the width of the widest code point
         raise ValueError(f"a part needs room for one character, not {limit}")
     if measure(text) <= limit:
-        return [text]
-    cutter = _Cutter(text, limit, measure, whole)
-    left = cutter.affordable(spans)
-    parts: list[str] = []
-    start = 0
-    while start < len(text):
-        left = [span for span in left if span.closes > start]
-        near = left[: bisect_left(left, start + limit, key=lambda span: span.opens)]
-        part, start = cutter.next_part(start, near)
-        parts.append(part)
-    return parts
+        return iter([text])
+    return _Cutter(text, limit, measure, whole).parts(spans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +118,16 @@ class _Cutter:
     limit: int
     measure: Measure
     whole: regex.Pattern[str] | None
+
+    def parts(self, spans: Iterable[Span]) -> Iterator[str]:
+        """Yield the parts, in order."""
+        left = self.affordable(spans)
+        start = 0
+        while start < len(self.text):
+            left = [span for span in left if span.closes > start]
+            near = left[: bisect_left(left, start + self.limit, key=lambda span: span.opens)]
+            part, start = self.next_part(start, near)
+            yield part
 
     def affordable(self, spans: Iterable[Span]) -> list[Span]:
         """Return the spans whose marks can be repeated: all around one place must leave half of a part."""
@@ -136,7 +139,7 @@ class _Cutter:
             if span.whole and spent + self.measure(self.text[span.opens : span.closes]) <= self.limit:
                 kept.append(span)
             elif spent + (cost := span.cost(self.measure)) < self.limit // 2:
-                kept.append(replace(span, whole=False))
+                kept.append(replace(span, whole=False) if span.whole else span)
                 around.append((span.closes, cost))
         return kept
 
@@ -158,32 +161,56 @@ class _Cutter:
         return start + max(1, bisect_right(sizes, room, key=lambda end: self.measure(self.text[start:end])))
 
     def _best_cut(self, start: int, end: int, *, room: int, near: Sequence[Span]) -> int:
-        # A slice, not an end position: \X looks back over a run of flags to its beginning, which is
-        # quadratic in a long text. One character more shows whether the last cluster really ends at `end`.
-        window = self.text[start : end + 1]
-        ends = {start + match.end() for match in _CLUSTER.finditer(window)} - {end + 1}
-        tidy = ends.difference(*(span.spoilt() for span in near))
-        sound = tidy.difference(*self._whole(start, end))
+        torn = _Torn(self.text, start, min(end + _AHEAD, len(self.text)), self.whole)
+        spoilt = set(chain.from_iterable(span.spoilt() for span in near))
 
         def fits(cut: int) -> bool:
             chunk = self.text[start:cut]
             return self.measure(_closed(chunk, [span for span in near if span.holds(cut)])) <= room
 
-        middle = start + (end - start) // 2
+        # A slice, not an end position: \X looks back over a run of flags to its beginning, which is
+        # quadratic in a long text. One character more shows whether the last cluster really ends at `end`.
+        window = self.text[start : end + 1]
         for pattern in _CUTS:
-            cuts = [start + match.end() for match in pattern.finditer(window, middle - start)]
-            if best := next((cut for cut in reversed(cuts) if cut in sound and fits(cut)), 0):
-                return best
-        for left in (sound, tidy, ends, range(start + 1, end + 1)):
-            if best := next((cut for cut in sorted(left, reverse=True) if fits(cut)), 0):
-                return best
-        return end
+            pauses = [start + match.end() for match in pattern.finditer(window, (end - start) // 2)]
+            for cut in reversed(pauses):
+                if cut <= end and self._between(cut) and cut not in spoilt and cut not in torn and fits(cut):
+                    return cut
+        ends = [cut for match in _CLUSTER.finditer(window) if (cut := start + match.end()) <= end]
+        tidy = [cut for cut in ends if cut not in spoilt]
+        sound = [cut for cut in tidy if cut not in torn]
+        last_first = chain.from_iterable(map(reversed, (sound, tidy, ends, range(start + 1, end + 1))))
+        return next(filter(fits, last_first), end)
 
-    def _whole(self, start: int, end: int) -> Iterator[range]:
-        """Yield the cuts through what must stay whole. The beginning of such a thing may be all that fits."""
-        if self.whole is not None:
-            for match in self.whole.finditer(self.text[start : end + _AHEAD]):
-                yield range(start + match.start() + 1, start + match.end())
+    def _between(self, cut: int) -> bool:
+        """Whether a cut after punctuation or space lies between two clusters; there the characters beside it tell."""
+        first = _CLUSTER.match(self.text[cut - 1 : cut + 1])
+        return first is None or first.end() == 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Torn:
+    """The cuts from ``start`` to ``end`` that go through what must stay whole, found by the line when asked for.
+
+    The beginning of such a thing may be all that fits into a part.
+    """
+
+    text: str
+    start: int
+    end: int
+    whole: regex.Pattern[str] | None
+    lines: dict[int, set[int]] = field(default_factory=dict)
+
+    def __contains__(self, cut: int) -> bool:
+        if self.whole is None:
+            return False
+        line = max(self.start, self.text.rfind("\n", self.start, cut) + 1)
+        if line not in self.lines:
+            # With the line end: whether a sign would begin a list depends on the space after it.
+            after = self.text.find("\n", cut, self.end) + 1
+            matches = self.whole.finditer(self.text, line, after or self.end)
+            self.lines[line] = set(chain.from_iterable(range(m.start() + 1, m.end()) for m in matches))
+        return cut in self.lines[line]
 
 
 def _opened(chunk: str, held: Sequence[Span], *, at_line: bool) -> str:

@@ -14,7 +14,8 @@ class Said:
 
     ``command`` is (name, words) for a command. ``reply`` was given before a stop and is not known to have
     arrived: it is delivered, not made again. ``lost`` tells that what it asked for was not written down, a
-    command or a picture, and was not done before a stop.
+    command or a picture, and was not done before a stop. ``begun`` tells that a message may show its answer
+    already: only an answer to it, and to nothing said after it, can go on there.
     """
 
     incoming: Incoming
@@ -24,6 +25,7 @@ class Said:
     command: tuple[str, str] | None = None
     reply: Message | None = None
     lost: bool = False
+    begun: bool = False
 
     @property
     def is_talk(self) -> bool:

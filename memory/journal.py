@@ -137,12 +137,12 @@ class Journal:
         return bool(rows)
 
     async def overtaken(self, owner: Account, said: Message) -> bool:
-        """Whether any person wrote in the chat after a line's turn, or began a new session."""
+        """Whether any person said something in the chat after a line's turn, or began a new session."""
         turn = said.id if said.turn is None else said.turn
         rows = await self._db.fetch(
             "SELECT 1 FROM sessions s WHERE s.chat = :chat AND (s.no > :session OR s.ended_at IS NOT NULL"
             " AND s.no = :session) UNION ALL SELECT 1 FROM journal j WHERE j.session = :session AND j.role = 'user'"
-            " AND (j.at, j.id) > (:at, :id) AND coalesce(j.turn, j.id) != :turn AND j.text_hash != x'' LIMIT 1",
+            " AND (j.at, j.id) > (:at, :id) AND coalesce(j.turn, j.id) != :turn AND j.kind != 'command' LIMIT 1",
             {
                 "chat": said.chat,
                 "session": said.session,

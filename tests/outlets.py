@@ -106,8 +106,8 @@ class StrictOutlet:
         assert self.faults == []
         assert [expected.call for expected in self._script] == []
 
-    def parts(self, text: str, *, markdown: bool) -> Sequence[Part]:
-        return cut(text, markdown=markdown)
+    def parts(self, text: str, *, markdown: bool, most: int | None = None) -> Sequence[Part]:
+        return cut(text, markdown=markdown)[:most]
 
     def repeatable(self, slot: int) -> bool:
         return self._repeatable
@@ -156,6 +156,19 @@ def _ids(buttons: Sequence[Button]) -> tuple[str, ...]:
     return tuple(button.id for button in buttons)
 
 
+class Book:
+    """What a book-keeper was told: None, ids, and "unbegun"."""
+
+    def __init__(self, told: list[str | None]) -> None:
+        self._told = told
+
+    async def __call__(self, message_id: str | None) -> None:
+        self._told.append(message_id)
+
+    async def unbegun(self) -> None:
+        self._told.append("unbegun")
+
+
 class World:
     """A strict outlet, its chat's gate, and time."""
 
@@ -165,6 +178,7 @@ class World:
         self.gate = Gate(self.time.tempo, 1.0)
         self.outlet = StrictOutlet()
         self.told: list[str | None] = []
+        self.posted = Book(self.told)
 
     def delivery(self, outlet: StrictOutlet | None = None, **given: Any) -> Delivery:
         """A delivery over the outlet, watched."""
@@ -183,9 +197,6 @@ class World:
         sending = asyncio.create_task(delivery.send(reply))
         await self.time.until(sending)
         return await sending
-
-    async def posted(self, message_id: str | None) -> None:
-        self.told.append(message_id)
 
 
 @dataclass
@@ -232,8 +243,8 @@ class SimulatedChat:
         """The messages from top to bottom."""
         return list(self.messages.values())
 
-    def parts(self, text: str, *, markdown: bool) -> Sequence[Part]:
-        return cut(text, markdown=markdown)
+    def parts(self, text: str, *, markdown: bool, most: int | None = None) -> Sequence[Part]:
+        return cut(text, markdown=markdown)[:most]
 
     def repeatable(self, slot: int) -> bool:
         return self.repeatable_slots

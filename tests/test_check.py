@@ -267,6 +267,17 @@ async def test_tokens_are_tried_at_their_platforms() -> None:
     assert "@BotFather" in findings[0].fix
 
 
+async def test_a_webhook_without_a_secret_is_named_with_its_fix() -> None:
+    async with TelegramServer() as telegram:
+        there = {"base_url": telegram.base_url, "webhook_url": "https://bot.example.org/telegram"}
+        given = settings(telegram_bot_token=telegram.token, telegram=there)
+        (finding,) = await check.look_at_platforms(given)
+        ready = settings(telegram_bot_token=telegram.token, telegram_webhook_secret="good-one", telegram=there)
+        assert levels(await check.look_at_platforms(ready)) == ["ok"]
+    assert finding.level == "fail"
+    assert "Set TELEGRAM_WEBHOOK_SECRET" in finding.fix
+
+
 async def test_without_a_token_the_names_are_told() -> None:
     (finding,) = await check.look_at_platforms(Settings())
     assert finding.level == "warn"

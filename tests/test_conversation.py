@@ -674,6 +674,40 @@ async def test_who_was_told_of_a_failure_is_not_remembered_for_ever(clock: Clock
     assert len(conversation._apologies._told) <= 2
 
 
+async def test_a_chat_whose_platform_is_away_keeps_its_order(clock: Clock) -> None:
+    away = True
+
+    async def answer(text: str, sink: Sink) -> None:
+        if away:
+            raise DeliveryError("away", later=True)
+        await sink.send(Reply(text))
+
+    desk = Front(answer)
+    conversation = talking(desk, clock)
+    sink = Shown()
+    await conversation.submit(said("one"), Shown())
+    await conversation.idle()
+    await conversation.submit(said("two"), sink)
+    await conversation.submit(said("other", "dm:2"), Shown())
+    await conversation.idle()
+    assert (desk.turns, conversation.unreached) == (["one", "other"], {"test"})
+    away = False
+    await conversation.resume(replace(desk.line(said("one")), begun=True), sink, still=yes)
+    conversation.reconnect("test")
+    await conversation.idle()
+    assert sink.sent == ["one", "two"]
+    assert conversation._workers == {}
+
+
+async def test_an_answer_that_has_begun_is_to_nothing_that_was_said_since(clock: Clock) -> None:
+    desk = Front()
+    conversation = talking(desk, clock, quiet=1.0)
+    await conversation.resume(replace(desk.line(said("one")), begun=True), Shown(), still=yes)
+    await conversation.submit(said("two"), Shown())
+    await conversation.idle()
+    assert desk.turns == ["one", "two"]
+
+
 # ---- the end ---------------------------------------------------------------------------------------------
 
 

@@ -12,16 +12,13 @@ from bot.delivery import (
     MOST_FRAMES,
     MOST_PARTS,
     SUMMARY_LENGTH,
-    TYPING_END,
-    Delivery,
     Flood,
-    Gate,
     Refused,
     Unconfirmed,
 )
 from bot.markdown import summary
 from bot.message import Button, DeliveryError, Reply
-from tests.outlets import StrictOutlet, World, cut
+from tests.outlets import Book, StrictOutlet, World, cut
 
 YES, NO = Button("yes", "Yes"), Button("no", "No")
 
@@ -101,48 +98,6 @@ async def test_the_final_text_waits_every_flood_out(world: World) -> None:
     world.outlet.expect("post", 0, "whole")
     assert await world.deliver(delivery, Reply("whole")) == "m0"
     assert world.time.now == 695
-
-
-async def test_a_flood_in_one_chat_holds_up_no_other(world: World) -> None:
-    delivery = world.delivery()
-    other = StrictOutlet()
-    other.expect("post", 0, "elsewhere")
-    world.outlet.expect("post", 0, "here", end=Flood(600))
-    await world.frame(delivery, "here")
-
-    await world.deliver(Delivery(other, Gate(world.time.tempo, 1.0), world.errands), Reply("elsewhere"))
-
-    assert world.time.now == 1.5
-    other.check()
-
-
-async def test_a_longer_flood_is_not_shortened_by_a_later_word(world: World) -> None:
-    world.gate.close(30)
-    world.gate.close(2)
-    await world.time.until(asyncio.create_task(world.gate.opened()))
-    assert world.time.now == 30
-
-
-@pytest.mark.parametrize(("length", "pause"), [(0, 4.0), (1_000, 6.0), (4_000, 12.0), (1_000_000, 12.0)])
-async def test_the_pause_widens_with_the_text_but_not_without_end(world: World, length: int, pause: float) -> None:
-    gate = Gate(world.time.tempo, 4.0)
-    gate.drawn()
-    await world.time.until(asyncio.create_task(gate.paced(length)))
-    assert world.time.now == pause
-
-
-async def test_two_answers_in_one_chat_draw_by_turns(world: World) -> None:
-    first, second = world.delivery(), world.delivery()
-    for words in ("a", "b", "aa"):
-        world.outlet.expect(*(("edit", "m0", words) if words == "aa" else ("post", 0, words)))
-    await first.show("a")
-    await second.show("b")
-    await world.time.pass_by(0.5)
-    assert world.outlet.calls == [("post", 0, "a")]
-    await first.show("aa")
-    await world.time.pass_by(1.0)
-    assert world.outlet.calls[1:] == [("post", 0, "b")]
-    await world.time.pass_by(1.5)
 
 
 async def test_of_several_messages_only_what_changed_is_sent(world: World) -> None:
@@ -248,58 +203,6 @@ async def test_whether_there_are_drafts_is_asked_once(world: World) -> None:
     await world.frame(delivery, "a")
     await world.frame(delivery, "ab")
     assert world.outlet.asked_for_drafts == 1
-
-
-async def test_typing_goes_on_until_a_frame_is_drawn(world: World) -> None:
-    delivery = world.delivery(typing_pause=4.5)
-    for call in (("typing",), ("typing",), ("typing",), ("post", 0, "a")):
-        world.outlet.expect(*call)
-    delivery.type()
-    delivery.type()
-    await world.time.pass_by(10)
-    await world.frame(delivery, "a", then=60)
-
-
-async def test_typing_ends_with_the_final_text(world: World) -> None:
-    delivery = world.delivery()
-    world.outlet.expect("typing")
-    world.outlet.expect("post", 0, "a")
-    delivery.type()
-    await world.time.pass_by(1)
-    await world.deliver(delivery, Reply("a"))
-    await world.time.pass_by(60)
-
-
-async def test_typing_has_a_hard_end(world: World) -> None:
-    delivery = world.delivery(typing_pause=50)
-    for _ in range(3):
-        world.outlet.expect("typing")
-    delivery.type()
-    await world.time.pass_by(TYPING_END + 500)
-    assert len(world.outlet.calls) == 3
-
-
-@pytest.mark.parametrize("trouble", [Refused("no"), Unconfirmed("silence"), Flood(1)])
-async def test_an_error_ends_typing_without_a_word(
-    world: World, trouble: Exception, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    world.outlet.expect("typing", end=trouble)
-    world.delivery().type()
-    await world.time.pass_by(60)
-    assert "bot" not in {record.name.split(".")[0] for record in caplog.records}
-
-
-async def test_typing_waits_for_a_flood_and_ends_with_done(world: World) -> None:
-    delivery = world.delivery()
-    world.gate.close(20)
-    delivery.type()
-    await world.time.pass_by(19)
-    assert world.outlet.calls == []
-    world.outlet.expect("typing")
-    await world.time.pass_by(2)
-    await delivery.done()
-    await world.time.pass_by(60)
 
 
 async def test_nothing_is_drawn_after_done(world: World) -> None:
@@ -424,17 +327,86 @@ async def test_the_book_keeper_is_told_before_the_first_message_and_of_each(worl
     assert world.told == [None, "m0", "m1"]
 
 
+async def test_the_book_keeper_is_told_nothing_while_a_flood_holds_the_first_message(world: World) -> None:
+    world.gate.close(30)
+    world.outlet.expect("post", 0, "whole")
+    sending = asyncio.create_task(world.delivery().send(Reply("whole")))
+    await world.time.pass_by(29)
+    assert world.told == []
+    await world.time.until(sending)
+    assert world.told == [None, "m0"]
+
+
+@pytest.mark.parametrize("trouble", [Flood(600), Unconfirmed("no route", left=False), Refused("no", formatting=True)])
+async def test_the_book_keeper_is_told_when_a_first_message_certainly_did_not_begin(
+    world: World, trouble: Exception
+) -> None:
+    world.outlet.expect("post", 0, "<b>*</b>", end=trouble)
+    world.outlet.expect("post", 0, "*" if isinstance(trouble, Refused) else "<b>*</b>")
+    await world.deliver(world.delivery(), Reply("*", markdown=True))
+    assert world.told == [None, "unbegun", None, "m0"]
+
+
+async def test_a_stop_while_a_flood_holds_the_first_message_leaves_it_unbegun(world: World) -> None:
+    world.outlet.expect("post", 0, "whole", end=Flood(600))
+    sending = asyncio.create_task(world.delivery().send(Reply("whole")))
+    await world.time.pass_by(5)
+    await world.errands.finish(0)
+    with pytest.raises(DeliveryError):
+        await sending
+    assert world.told == [None, "unbegun"]
+
+
+async def test_a_first_message_that_may_be_there_is_not_unbegun_by_what_follows(world: World) -> None:
+    delivery = world.delivery(StrictOutlet(repeatable=True))
+    world.outlet.expect("post", 0, "a", end=Unconfirmed("silence"))
+    world.outlet.expect("post", 0, "a", end=Unconfirmed("no route", left=False))
+    world.outlet.expect("post", 0, "a", end=Flood(5))
+    world.outlet.expect("post", 0, "a")
+    await world.deliver(delivery, Reply("a"))
+    assert world.told == [None, "m0"]
+
+
+async def test_an_answer_begun_before_a_stop_is_not_unbegun_by_a_flood(world: World) -> None:
+    world.outlet.expect("post", 0, "a", end=Flood(5))
+    world.outlet.expect("post", 0, "a")
+    await world.deliver(world.delivery(begun=True), Reply("a"))
+    assert world.told == [None, "m0"]
+
+
+async def test_a_first_message_given_up_while_it_is_written_down_never_leaves(world: World) -> None:
+    delivery = world.delivery()
+
+    class Slow(Book):
+        async def __call__(self, message_id: str | None) -> None:
+            await super().__call__(message_id)
+            await world.time.tempo.sleep(1)
+
+    delivery.watch(Slow(world.told))
+    sending = asyncio.create_task(delivery.send(Reply("whole")))
+    await world.time.pass_by()
+    await delivery.abandon(keep=False)
+    await world.time.until(sending)
+    assert isinstance(sending.exception(), DeliveryError)
+    assert world.told == [None, "unbegun"]
+
+
 async def test_a_book_keeper_that_fails_is_logged_and_hurts_nothing(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def fail(message_id: str | None) -> None:
-        raise OSError("disk full")
+    class Failing:
+        async def __call__(self, message_id: str | None) -> None:
+            raise OSError("disk full")
+
+        async def unbegun(self) -> None:
+            raise OSError("disk full")
 
     delivery = world.delivery()
-    delivery.watch(fail)
+    delivery.watch(Failing())
+    world.outlet.expect("post", 0, "whole", end=Flood(1))
     world.outlet.expect("post", 0, "whole")
     assert await world.deliver(delivery, Reply("whole")) == "m0"
-    assert caplog.text.count("OSError: disk full") == 2
+    assert caplog.text.count("OSError: disk full") == 4
 
 
 async def test_frames_of_one_reply_are_bounded_and_the_end_still_comes(world: World) -> None:
@@ -511,7 +483,7 @@ async def test_a_post_that_never_left_is_repeated(world: World) -> None:
     world.outlet.expect("post", 0, "a", end=Unconfirmed("no route", left=False))
     world.outlet.expect("post", 0, "a")
     assert await world.deliver(world.delivery(), Reply("a")) == "m0"
-    assert world.told == [None, "m0"]
+    assert world.told == [None, "unbegun", None, "m0"]
 
 
 async def test_a_first_post_of_unknown_outcome_is_logged_and_not_repeated(
@@ -722,27 +694,3 @@ async def test_the_log_holds_nothing_of_a_message(world: World, caplog: pytest.L
         await world.deliver(delivery, Reply("*words whole", markdown=True))
     assert "silence" in caplog.text
     assert "words" not in caplog.text + str(failed.value)
-
-
-async def test_a_stop_waits_for_errands_and_for_what_they_begin(world: World) -> None:
-    ended: list[str] = []
-
-    async def errand(name: str, *, then: str | None = None) -> None:
-        if then is not None:
-            world.errands.start(errand(then))
-        else:
-            await world.time.pass_by()
-        ended.append(name)
-
-    world.errands.start(errand("first", then="second"))
-    await world.errands.finish(5)
-    assert ended == ["first", "second"]
-
-
-async def test_an_errand_that_breaks_off_is_logged(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    async def errand() -> None:
-        raise ZeroDivisionError
-
-    world.errands.start(errand())
-    await world.errands.finish(5)
-    assert "ZeroDivisionError" in caplog.text

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.adapters.discord.answers import FRAME_PAUSE, TYPING_PAUSE
-from bot.delivery import MOST_PARTS, TYPING_END
+from bot.delivery import MOST_PARTS
 from bot.message import Button, ChatRef, DeliveryError, Incoming, Reply
+from bot.outlet import TYPING_END
 from tests.discord_talk import (  # noqa: F401 - the fixtures
     MARA,
     TOMAS,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from bot.adapters.discord import catchup, client
-from bot.adapters.discord.client import HISTORY
+from bot.adapters.discord import catchup, client, history
+from bot.adapters.discord.history import HISTORY, LIVELY
 from bot.message import ChatRef, Deleted, Incoming, Reply
 from tests.discord_talk import (  # noqa: F401 - the fixtures
     MARA,
@@ -22,7 +22,16 @@ from tests.discord_talk import (  # noqa: F401 - the fixtures
     running_talk,
     talking,
 )
-from tests.servers.discord_server import DiscordServer, Place
+from tests.servers.discord_model import EPOCH_MS, START_MS
+from tests.servers.discord_server import DiscordServer, Place, User
+
+
+def ago(hours: float) -> str:
+    """The id of a message that was sent so many hours ago."""
+    return str(int(START_MS - hours * 3_600_000 - EPOCH_MS) << 22)
+
+
+BEFORE = ago(48)
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +86,7 @@ async def test_a_thread_is_caught_up_with_as_itself(discord: DiscordServer) -> N
     guild, thread = discord.guild("general", thread="a thread")
     await discord.say(MARA, f"<@{discord.bot.id}> hi", place=(guild, thread))
     chat = ChatRef("discord", f"guild:{guild}/{discord.channels(guild)[0]}", private=False, thread=thread)
-    async with talking(discord, journal={chat: "1"}) as talk:
+    async with talking(discord, journal={chat: BEFORE}) as talk:
         assert (await talk.message())[0].chat == chat
 
 
@@ -90,7 +99,7 @@ async def test_only_the_last_messages_and_the_last_day_are_looked_at(
     await discord.say(TOMAS, "just now")
     for n in range(HISTORY + 5):
         await discord.say(MARA, f"line {n}")
-    async with talking(discord, journal={private(MARA.id): "1", private(TOMAS.id): "1"}) as talk:
+    async with talking(discord, journal={private(MARA.id): BEFORE, private(TOMAS.id): BEFORE}) as talk:
         heard = await texts(talk, HISTORY + 1)
 
     assert talk.submitted.empty()
@@ -105,7 +114,7 @@ async def test_a_chat_that_is_gone_or_closed_is_skipped(
     await discord.say(MARA, "hi")
     discord.unreachable.add(place[1])
     gone = channel((place[0], "900000000000001234"))
-    async with talking(discord, journal={channel(place): "3", gone: "2", private(MARA.id): "1"}) as talk:
+    async with talking(discord, journal={channel(place): BEFORE, gone: BEFORE, private(MARA.id): BEFORE}) as talk:
         assert await texts(talk, 1) == ["hi"]
 
     assert "Missing Access" in caplog.text
@@ -117,7 +126,7 @@ async def test_a_history_that_cannot_be_read_stops_nothing(
 ) -> None:
     await discord.say(MARA, "hi")
     discord.fault(f"GET /channels/{place[1]}/messages", status=200, body=[{"id": str(1 << 62)}])
-    async with talking(discord, journal={channel(place): "2", private(MARA.id): "1"}) as talk:
+    async with talking(discord, journal={channel(place): BEFORE, private(MARA.id): BEFORE}) as talk:
         assert await texts(talk, 1) == ["hi"]
 
     assert "cannot be read" in caplog.text
@@ -126,14 +135,14 @@ async def test_a_history_that_cannot_be_read_stops_nothing(
 async def test_a_channel_without_news_is_not_asked_for(discord: DiscordServer, place: Place) -> None:
     known = await discord.say(MARA, "known", place=place)
     await discord.say(MARA, "hi")
-    async with talking(discord, journal={channel(place): known, private(MARA.id): "1"}) as talk:
+    async with talking(discord, journal={channel(place): known, private(MARA.id): BEFORE}) as talk:
         assert await texts(talk, 1) == ["hi"]
 
     assert discord.sent(f"GET /channels/{place[1]}/messages") == []
 
 
 async def test_a_chat_of_another_platform_is_left_alone(discord: DiscordServer) -> None:
-    async with talking(discord, journal={ChatRef("telegram", "dm:1"): "7", private(MARA.id): "1"}) as talk:
+    async with talking(discord, journal={ChatRef("telegram", "dm:1"): ago(1), private(MARA.id): BEFORE}) as talk:
         await discord.until(lambda: len(discord.sent("GET .*/messages")) == 1)
         await discord.say(MARA, "hi")
         assert await texts(talk, 1) == ["hi"]
@@ -141,32 +150,130 @@ async def test_a_chat_of_another_platform_is_left_alone(discord: DiscordServer) 
     assert [request.body["recipient_id"] for request in discord.sent("POST /users/@me/channels")] == [int(MARA.id)]
 
 
-async def test_no_history_is_read_before_the_session_is_ready_and_then_the_liveliest_first() -> None:
-    read: list[str] = []
+class Books:
+    """Histories that are only counted."""
+
+    def __init__(self) -> None:
+        self.read_after: list[int] = []
+
+    def known(self, seen: Mapping[ChatRef, str]) -> Mapping[ChatRef, int]:
+        return {chat: int(newest) for chat, newest in seen.items()}
+
+    def elsewhere(self, seen: Mapping[ChatRef, str]) -> Mapping[ChatRef, int]:
+        return {**dict.fromkeys(seen, 0), private("3"): 3}
+
+    async def read(self, chat: ChatRef, newest: int) -> None:
+        self.read_after.append(newest)
+
+
+async def test_no_history_is_read_before_the_session_is_ready_and_then_each_once_in_order() -> None:
+    books = Books()
 
     async def seen() -> Mapping[ChatRef, str]:
-        return {private("1"): "998", private("2"): "1002", private("3"): "1001"}
+        return {private("2"): "2", private("1"): "1"}
 
-    async def remember(chat: ChatRef, newest: str) -> None:
-        read.append(newest)
-
-    session = catchup.CatchUp(seen, remember, "discord")
+    session = catchup.CatchUp(seen, books, asyncio.sleep)
     running = asyncio.create_task(session.run())
     await session.passed(private("4"))
     for _ in range(5):
         await asyncio.sleep(0)
-    assert read == []
+    assert books.read_after == []
     session.begin_reading()
     await running
 
-    assert read == ["1002", "1001", "998"]
+    assert books.read_after == [2, 1, 3]
+
+
+async def test_the_liveliest_private_chats_are_looked_at_and_no_more_of_them_than_is_decent(
+    discord: DiscordServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "MOST_PRIVATE", 2)
+    people = [User(f"9000000000000{n}", f"P{n}") for n in range(10_000, 10_004)]
+    for person in people:
+        await discord.say(person, person.name)
+    asleep = LIVELY.total_seconds() / 3600 + 1
+    newest = [ago(3), ago(asleep), ago(1), ago(2)]
+    journal = {private(person.id): number for person, number in zip(people, newest, strict=True)}
+    async with talking(discord, journal=journal) as talk:
+        assert set(await texts(talk, 2)) == {"P10002", "P10003"}
+        await discord.say(MARA, "now")
+        assert await texts(talk, 1) == ["now"]
+
+    assert len(discord.sent("POST /users/@me/channels")) == 2
+
+
+async def test_a_history_that_drops_off_is_asked_for_again(
+    discord: DiscordServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    await discord.say(MARA, "before")
+    discord.fault("GET .*/messages", lost=True, times=4)  # aiohttp repeats a GET by itself
+    async with talking(discord, journal={private(MARA.id): BEFORE}) as talk:
+        await talk.time.let_pass(1.0)
+        await talk.time.let_pass(2.0)
+        assert await texts(talk, 1) == ["before"]
+
+    assert "cannot be read yet" in caplog.text
+
+
+async def test_a_history_that_never_comes_is_given_up_with_the_session(discord: DiscordServer) -> None:
+    await discord.say(MARA, "before")
+    discord.fault("GET .*/messages", status=429, body="slow down", times=99)
+    async with talking(discord, journal={private(MARA.id): BEFORE}) as talk:
+        for pause in (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 60.0):
+            await talk.time.let_pass(pause)
+
+    assert len(discord.sent("GET .*/messages")) == 8
+
+
+async def test_a_channel_the_journal_does_not_know_is_looked_at_for_what_addressed_the_bot(
+    discord: DiscordServer, place: Place
+) -> None:
+    known = await discord.say(MARA, "known")
+    guild, thread = discord.guild("plans", thread="a thread")
+    await discord.say(TOMAS, "nice weather", place=place)
+    await discord.say(TOMAS, f"<@{discord.bot.id}> first here", place=place)
+    await discord.say(TOMAS, f"<@{discord.bot.id}> first there", place=(guild, thread))
+    async with talking(discord, journal={private(MARA.id): known}) as talk:
+        heard = [(await talk.message())[0] for _ in range(2)]
+
+    there = ChatRef("discord", f"guild:{guild}/{discord.channels(guild)[0]}", private=False, thread=thread)
+    assert {(said.chat, said.text) for said in heard} == {(channel(place), "first here"), (there, "first there")}
+
+
+async def test_channels_without_news_or_out_of_sight_or_past_the_limit_are_not_looked_at(
+    discord: DiscordServer, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "MOST_CHANNELS", 1)
+    quiet, hidden, newest = discord.guild("quiet"), discord.guild("hidden"), discord.guild("newest")
+    discord.hide(hidden)
+    await discord.say(TOMAS, f"<@{discord.bot.id}> long ago", place=quiet)
+    known = await discord.say(MARA, "known")
+    for where in (place, newest, hidden):
+        await discord.say(TOMAS, f"<@{discord.bot.id}> {where[1]}", place=where)
+    async with talking(discord, journal={private(MARA.id): known}) as talk:
+        assert await texts(talk, 1) == [newest[1]]
+        await discord.say(MARA, "now")
+        assert await texts(talk, 1) == ["now"]
+
+    asked = {request.path.split("/")[2] for request in discord.sent("GET .*/messages")}
+    assert asked == {newest[1], discord.channel_of(MARA)}
+
+
+async def test_a_bot_that_heard_nothing_yet_looks_at_no_past(discord: DiscordServer, place: Place) -> None:
+    await discord.say(TOMAS, f"<@{discord.bot.id}> before you came", place=place)
+    async with talking(discord) as talk:
+        await discord.say(MARA, "now")
+        assert await texts(talk, 1) == ["now"]
+        await asyncio.sleep(2 * client.GUILDS_PAUSE)
+
+    assert discord.sent("GET .*/messages") == []
 
 
 async def test_what_is_said_now_waits_for_what_was_said_before_in_its_chat_alone(discord: DiscordServer) -> None:
     await discord.say(MARA, "before")
     read = asyncio.Event()
     discord.fault("GET .*/messages", hold=read)
-    async with talking(discord, journal={private(MARA.id): "1"}) as talk:
+    async with talking(discord, journal={private(MARA.id): BEFORE}) as talk:
         await discord.until(lambda: len(discord.sent("GET .*/messages")) == 1)
         now = await discord.say(MARA, "now")
         taken_back = await discord.say(MARA, "oops")
@@ -189,7 +296,7 @@ async def test_what_is_said_now_waits_no_longer_than_is_decent(
     monkeypatch.setattr(catchup, "PATIENCE", 0.0)
     read = asyncio.Event()
     discord.fault("GET .*/messages", hold=read)
-    async with talking(discord, journal={private(MARA.id): "1"}) as talk:
+    async with talking(discord, journal={private(MARA.id): BEFORE}) as talk:
         await discord.say(MARA, "now")
         assert await texts(talk, 1) == ["now"]
         read.set()
@@ -216,7 +323,7 @@ async def test_a_journal_that_cannot_be_asked_holds_up_nobody(
 
 @pytest.mark.usefixtures("prompt")
 async def test_a_new_session_is_caught_up_with_and_a_resumed_one_is_not(discord: DiscordServer, place: Place) -> None:
-    async with talking(discord, journal={private(MARA.id): "1"}) as talk:
+    async with talking(discord, journal={private(MARA.id): BEFORE}) as talk:
         await discord.until(lambda: len(discord.sent("GET .*/messages")) == 1)
         await discord.reconnect()
         await discord.until(lambda: discord.gateway.resumed == 1)

@@ -140,6 +140,13 @@ async def test_a_stop_lets_an_answer_that_is_being_sent_arrive(discord: DiscordS
     assert discord.texts(MARA) == ["Hello"]
 
 
+async def test_a_stop_right_after_the_start_leaves_nothing_behind(discord: DiscordServer, place: Place) -> None:
+    async with talking(discord):
+        assert [task for task in asyncio.all_tasks() if "_delay_ready" in repr(task)]
+
+    assert not [task for task in asyncio.all_tasks() if "_delay_ready" in repr(task)]
+
+
 async def test_a_stop_during_an_answer_is_clean_and_the_answer_learns_of_it(
     discord: DiscordServer, caplog: pytest.LogCaptureFixture
 ) -> None:

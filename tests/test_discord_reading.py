@@ -258,20 +258,44 @@ async def test_the_answer_to_an_edit_is_not_taken_for_the_answer_to_the_first_wo
     assert discord.texts(MARA) == ["4", "5"]
 
 
-async def test_an_edit_in_a_server_is_heard_when_it_addresses_the_bot_or_did_before(
+async def test_every_edit_in_a_server_is_handed_over_as_addressed_or_not(
     discord: DiscordServer, talk: Talk, place: Place
 ) -> None:
     idle = await discord.say(TOMAS, "nice weather", place=place)
-    asked = await discord.say(MARA, f"<@{discord.bot.id}> I live in Porto", place=place)
-    await talk.message()
     await discord.rewrite(idle, "nice weather today")
+    unaddressed, _ = await talk.next(Edited)
+    discord.advance(1)
     await discord.rewrite(idle, f"nice weather, <@{discord.bot.id}>?")
     newly, _ = await talk.next(Edited)
-    await discord.rewrite(asked, "never mind")
-    no_more, _ = await talk.next(Edited)
 
+    assert (unaddressed.message.message_id, unaddressed.message.addressed) == (idle, False)
     assert (newly.message.message_id, newly.message.text, newly.message.addressed) == (idle, "nice weather, ?", True)
-    assert (no_more.message.message_id, no_more.message.addressed) == (asked, False)
+
+
+async def test_an_edit_that_drops_the_mention_is_heard_after_a_restart(discord: DiscordServer, place: Place) -> None:
+    async with talking(discord) as before:
+        asked = await discord.say(MARA, f"<@{discord.bot.id}> I live in Porto", place=place)
+        await before.message()
+    async with talking(discord) as after:
+        await discord.rewrite(asked, "never mind")
+        edited, _ = await after.next(Edited)
+
+    assert (edited.message.message_id, edited.message.addressed) == (asked, False)
+
+
+async def test_without_the_intent_an_edit_whose_words_are_hidden_is_not_heard(
+    discord: DiscordServer, place: Place
+) -> None:
+    discord.forbid_content()
+    async with talking(discord) as talk:
+        asked = await discord.say(MARA, f"<@{discord.bot.id}> hello", place=place)
+        answer = await (await talk.message())[1].send(Reply("hi"))
+        replied = await discord.say(MARA, "", place=place, reply_to=answer)
+        await discord.rewrite(replied, "")
+        await discord.rewrite(asked, "")
+        edited, _ = await talk.next(Edited)
+
+    assert (edited.message.message_id, edited.message.addressed) == (asked, False)
 
 
 async def test_a_link_that_gets_its_preview_is_no_edit_nor_is_what_cannot_be_read_the_end(
@@ -281,9 +305,13 @@ async def test_a_link_that_gets_its_preview_is_no_edit_nor_is_what_cannot_be_rea
     await discord.dispatch("MESSAGE_UPDATE", discord.messages[number] | {"embeds": [{"type": "link"}]})
     only_preview = {"id": number, "channel_id": discord.channel_of(MARA), "embeds": [{"type": "link"}]}
     await discord.dispatch("MESSAGE_UPDATE", only_preview)
+    await talk.message()
+    await discord.rewrite(number, "see: https://example.org")
+    await talk.next(Edited)
+    await discord.dispatch("MESSAGE_UPDATE", discord.messages[number] | {"embeds": [{"type": "link"}]})
     await discord.say(MARA, "still there?")
 
-    assert [(await talk.message())[0].text for _ in range(2)] == ["look: https://example.org", "still there?"]
+    assert (await talk.message())[0].text == "still there?"
     assert talk.submitted.empty()
     assert len(discord.gateway.identified) == 1
     assert "MESSAGE_UPDATE that cannot be read" in caplog.text

@@ -45,6 +45,9 @@ class Aside:
         await self.posted("id in another chat")
         return "id in another chat"
 
+    async def abandon(self, *, keep: bool) -> bool:
+        pytest.fail("what is private is never given up")
+
     async def done(self) -> None:
         self.ended = True
 
@@ -97,6 +100,7 @@ async def test_when_nothing_can_go_aside_the_chat_says_how_it_could(world: World
     [
         (DeliveryError("blocked"), Reply("for you", private=True)),
         (DeliveryError("silence", unknown=True), PRIVATE),
+        (DeliveryError("no route", later=True), PRIVATE),
     ],
 )
 async def test_a_private_reply_that_did_not_arrive_is_a_delivery_error(
@@ -105,6 +109,15 @@ async def test_a_private_reply_that_did_not_arrive_is_a_delivery_error(
     with pytest.raises(DeliveryError) as failed:
         await world.deliver(discreet(world, Aside(error)), reply)
     assert failed.value is error
+
+
+async def test_what_was_not_begun_aside_after_all_is_not_begun(world: World) -> None:
+    aside = Aside()
+    discreet(world, aside)
+    assert aside.posted is not None
+    await aside.posted(None)
+    await aside.posted.unbegun()
+    assert world.told == [None, "unbegun"]
 
 
 async def test_a_hint_that_fails_does_not_fail_the_reply(world: World) -> None:

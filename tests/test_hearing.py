@@ -10,7 +10,18 @@ from typing import Any
 
 import pytest
 
-from bot.message import ChatRef, Deleted, Edited, Incoming, Media, MediaError, Moved, Update
+from bot.message import (
+    ChatRef,
+    Deleted,
+    DeliveryError,
+    Edited,
+    Incoming,
+    Media,
+    MediaError,
+    Moved,
+    Reply,
+    Update,
+)
 from tests.conftest import Clock
 from tests.servers.openai_server import OpenAIServer
 from tests.talk import PLATFORM, Door, Screen, Talk, talking
@@ -353,6 +364,69 @@ class Held(Screen):
         return None
 
 
+async def test_a_command_or_a_picture_that_a_stop_left_undone_is_asked_for_again(data_dir: Path, clock: Clock) -> None:
+    async with OpenAIServer() as server:
+        door = Door()
+        server.on(reply="never read", hold=door, times=1)
+        async with talking(data_dir, clock, server) as talk:
+            await submit(talk, message(talk, "what can I do?", "1"))
+            await door.reached.wait()
+            await submit(talk, message(talk, "/remember my bike is red", "2"))
+            await submit(talk, message(talk, "", "3", media=(PHOTO,)))
+            await killed(talk)
+        server.on(reply="Stay inside", times=1)
+        async with talking(data_dir, clock, server) as talk:
+            found = await taken_up(talk)
+            assert [found[id_][0][0].split(",")[0] for id_ in ("1", "2", "3")] == [
+                "Stay inside",
+                *["I was stopped before I had dealt with your last message"] * 2,
+            ]
+            assert await waiting(talk) == []
+
+
+async def test_what_a_platform_could_not_be_reached_for_is_delivered_later_and_once(
+    data_dir: Path, clock: Clock
+) -> None:
+    class Away(Screen):
+        async def send(self, reply: Reply) -> str | None:
+            assert self.posted is not None
+            await self.posted(None)
+            raise DeliveryError("away", later=True)
+
+    async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
+        server.on(reply="Stay inside", times=1)
+        talk.app.adapters[PLATFORM] = platform = Platform(talk)
+        await talk.app.conversation.submit(message(talk, "what can I do?", "1"), Away())
+        await talk.app.conversation.idle()
+        for _ in range(3):
+            clock.advance(minutes=2)
+            await talk.app.recovery.again(talk.app.adapters)
+            await talk.app.conversation.idle()
+        screen, shown, begun = platform.screens["1"]
+        assert ([reply.text for reply in screen.replies], shown, begun) == (["Stay inside"], (), False)
+        assert await waiting(talk) == []
+
+
+async def test_a_turn_that_breaks_in_an_unforeseen_way_is_told_and_never_tried_again(
+    data_dir: Path, clock: Clock
+) -> None:
+    class Broken(Screen):
+        async def show(self, text: str) -> None:
+            raise RuntimeError("a bug")
+
+    async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
+        server.on(reply="Stay inside", times=1)
+        talk.app.adapters[PLATFORM] = Platform(talk)
+        screen = Broken()
+        await talk.app.conversation.submit(message(talk, "what can I do?", "1"), screen)
+        await talk.app.conversation.idle()
+        assert screen.replies[0].text.startswith("Something went wrong on my side")
+        clock.advance(minutes=2)
+        await talk.app.tick()
+        assert await waiting(talk) == []
+        assert await taken_up(talk) == {}
+
+
 # ---- media -----------------------------------------------------------------------------------------------
 
 
@@ -415,6 +489,33 @@ async def test_the_language_stays_as_chosen_until_it_is_to_follow_again(data_dir
         assert [button.id for button in offer.buttons] == ["language:zh", "language:en", "language:auto"]
         await talk.press("language:auto")
         assert "I have no memory that fits this" in await talk.say("What is the capital of France and of Spain?")
+
+
+async def test_words_of_others_do_not_change_the_language_of_the_answers(data_dir: Path, clock: Clock) -> None:
+    async with talking(data_dir, clock) as talk:
+        await talk.say("我住在北京")
+        english = "The prime minister said that the talks would go on in the autumn"
+        assert "没有连接语言模型" in await talk.say(english, forward_from="News")
+        assert "没有找到" in await talk.say("/forget where are you from")
+
+
+async def test_in_a_group_the_commands_of_other_bots_are_left_to_them(data_dir: Path, clock: Clock) -> None:
+    async with talking(data_dir, clock) as talk:
+        assert await talk.say("/ban spammer", chat="group:-5") == ""
+        assert talk.rows() == []
+        assert "I do not know /ban" in await talk.say("/ban spammer")
+
+
+async def test_what_was_cancelled_and_then_edited_is_answered_after_all(data_dir: Path, clock: Clock) -> None:
+    async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
+        door = Door()
+        server.on("slwo", reply="never read", hold=door, times=1)
+        server.on("slow", reply="a slow one", times=1)
+        said = message(talk, "a slwo joke", "1")
+        await submit(talk, said)
+        await door.reached.wait()
+        await through(talk, message(talk, "/cancel", "2"))
+        assert await through(talk, edited(said, "a slow joke", clock.advance(seconds=5))) == ["a slow one"]
 
 
 async def test_in_a_group_a_private_answer_comes_with_words_for_the_room(data_dir: Path, clock: Clock) -> None:

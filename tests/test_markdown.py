@@ -1,7 +1,13 @@
 from __future__ import annotations
 
+import sys
 import time
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from itertools import combinations
+from types import FrameType
+from typing import Any
 
 import pytest
 import regex
@@ -9,7 +15,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from bot.commonmark import events, read, words
-from bot.markdown import Mark, Part, discord_parts, summary, telegram_parts
+from bot.markdown import LONGEST, Mark, Part, discord_parts, summary, telegram_parts
 from bot.text import clean, is_blank, utf16_length
 
 ANY_TEXT = st.text(st.characters())
@@ -21,7 +27,7 @@ WRITTEN = [
 ]  # fmt: skip
 HARD = [
     "```py\n", "```\n", "\n```\n", "~~~\n", "    ", "1. ", "7) ", "01. ", "#### ", "[y](z)", "|a|b|\n|-|-|\n|c|d|\n",
-    "<br>", "\\",
+    "<br>", "\\", "```a b\n", "```js // c\n", "\n```d", "[t](tg://x?id=5)",
     "\\(x\\)", "\\[y\\]", "\n---\n", "- [x] ", "\ud800", "\x00",
 ]  # fmt: skip
 SOUP = st.lists(st.sampled_from(WRITTEN + HARD), max_size=60).map("".join)
@@ -34,6 +40,20 @@ NESTED = st.lists(SPANS, min_size=1, max_size=6).map(" ".join)
 LINES = st.lists(st.sampled_from(["```py\n", "```\n", "~~~\n", "x = 1\n", "text\n", "好。\n", "\n", "😀 **b**\n"])).map(
     "".join
 )
+FENCED = [
+    ("```npm install foo\nnpm start\n```", "npm install foo\nnpm start", None),
+    ("```bash # install deps\npip install x\n```", "# install deps\npip install x", "bash"),
+    ('```json {"a": 1}\n{"b": 2}\n```', '{"a": 1}\n{"b": 2}', "json"),
+    ("```注意 这里\ncode\n```", "注意 这里\ncode", None),
+    ('```python title="main.py"\nx = 1\n```', 'title="main.py"\nx = 1', "python"),
+    ("```ts:src/main.ts\nx = 1\n```", "src/main.ts\nx = 1", "ts"),
+    ("~~~hello world ~~~\ncode\n~~~", "hello world ~~~\ncode", None),
+    ("~~~ ~~~\ncode\n~~~", "~~~\ncode", None),
+    ("> ```sh # a\n> ls\n> ```", "# a\nls", "sh"),
+    ("- Run\n  ```ls -l\n  ls\n  ```", "• Run\nls -l\nls", None),
+    ("```c++\nx\n```", "x", "c++"),
+]
+"""Code, what is shown of it with all that its fence says, and its language."""
 HIDING = regex.compile(r"\]\(|\[x\]|[`~]{3}[^\n`~]", regex.IGNORECASE)
 """What hides words by right: addresses of links, the cross of a task, the language of code."""
 LIMITS = st.sampled_from([60, 100, 400])
@@ -44,6 +64,24 @@ def entities(part: Part) -> list[tuple[str, str]]:
     """Return what each mark of a part covers."""
     data = part.text.encode("utf-16-le")
     return [(mark.kind, data[2 * mark.offset : 2 * mark.end].decode("utf-16-le")) for mark in part.marks]
+
+
+def work(call: Callable[[], object]) -> int:
+    """Return how many lines of Python a call runs: what it costs, whatever else the machine does."""
+    lines = 0
+
+    def count(frame: FrameType, event: str, arg: Any) -> Callable[..., Any]:
+        nonlocal lines
+        lines += event == "line"
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return lines
 
 
 def telegram(text: str, limit: int = 4096) -> list[Part]:
@@ -59,9 +97,7 @@ def discord(text: str, limit: int = 2000) -> list[str]:
 def shown(text: str) -> str:
     """Return what is left of Markdown when it is drawn, without space."""
     source = read(text)
-    seen = "".join(
-        event.get("Text") or event.get("Code") or "" for event, *_ in events(source.text) if event != str(event)
-    )
+    seen = "".join(data for name, data, *_ in events(source.text) if name in ("Text", "Code"))
     return regex.sub(r"\s+|\|\|", "", source.restore(seen))
 
 
@@ -137,9 +173,31 @@ def test_emphasis_beside_chinese_punctuation_is_emphasis(text: str) -> None:
 
 
 def test_code_is_shown_as_it_is_with_its_language() -> None:
-    [part] = telegram('```python title=x\nif a<b and c*d*e: __init__("$5 &amp; \\n")\n```\n`<br> __x__ 3*4*5`')
+    [part] = telegram('```python\nif a<b and c*d*e: __init__("$5 &amp; \\n")\n```\n`<br> __x__ 3*4*5`')
     assert part.text == 'if a<b and c*d*e: __init__("$5 &amp; \\n")\n<br> __x__ 3*4*5'
     assert [(mark.kind, mark.language) for mark in part.marks] == [("pre", "python"), ("code", None)]
+
+
+@pytest.mark.parametrize(("text", "says", "language"), FENCED)
+def test_what_a_fence_says_beside_the_language_is_the_first_line_of_code(
+    text: str, says: str, language: str | None
+) -> None:
+    [part] = telegram(text)
+    assert part.text == says
+    assert [mark.language for mark in part.marks if mark.kind == "pre"] == [language]
+    [drawn] = discord(text)
+    assert words(drawn) == words(text)
+    assert regex.search(rf"```{regex.escape(language or '')}\n", drawn)
+
+
+@pytest.mark.parametrize(
+    "text", ["Text\n```done", "Hello\n```thanks\n", "x\n```py\n\n```\ny", "Run ```git pull origin\nmake\n``` now"]
+)
+def test_a_fence_without_code_is_shown_as_it_was_typed(text: str) -> None:
+    [part] = telegram(text)
+    assert part == Part(text.strip())
+    [drawn] = discord(text)
+    assert drawn.replace("\\", "") == text.strip()
 
 
 def test_a_table_becomes_code_with_even_columns_on_both_platforms() -> None:
@@ -206,9 +264,12 @@ def test_telegram_takes_every_part(text: str, limit: int, markdown: bool) -> Non
 
 
 @given(SOUP, LIMITS)
+@example(text="||a **b|| c**", limit=60)
+@example(text="**a ||b** c|| *d*", limit=60)
+@example(text="||a *b|| ~~c* d~~||e||", limit=60)
 def test_marks_lie_in_each_other_or_apart_and_never_around_code(text: str, limit: int) -> None:
     for part in telegram(text, limit):
-        for mark, other in pairwise(part.marks):
+        for mark, other in combinations(part.marks, 2):
             assert other.offset >= mark.end or other.end <= mark.end
             assert other.offset >= mark.end or mark.kind not in ("pre", "code")
 
@@ -227,6 +288,17 @@ def test_no_word_is_lost_or_changed_or_moved(text: str) -> None:
     tag = regex.compile(r"<br ?/?>", regex.IGNORECASE)
     said = "".join(part.text for part in telegram(text, WHOLE))
     assert words(tag.sub("", said)) == words(tag.sub("", clean(text))) or is_blank(clean(text))
+
+
+@given(SOUP)
+@example("[a](https://b.c/install) ```install\n\n```")
+def test_no_letter_is_lost_but_those_of_addresses_and_languages(text: str) -> None:
+    assume("<br>" not in text and "[x]" not in text)
+    [*parts] = telegram(text, WHOLE)
+    kept = "".join(f"{part.text}{mark.url}{mark.language}" for part in parts for mark in (*part.marks, Mark("", 0, 0)))
+    written = Counter(words(clean(text))) if parts else Counter()
+    assert not written - Counter(kept)
+    assert not written - Counter("".join(discord(text, WHOLE)))
 
 
 @given(PROSE, LIMITS)
@@ -269,7 +341,7 @@ def test_a_long_answer_without_a_pause_is_cut_between_its_characters(  # A01
         ("### kept\n#### deep\n##### *em*", "### kept\n**deep**\n### *em*"),
         ("![alt](https://x.org/a.png) ![](https://x.org/b)", "[alt](https://x.org/a.png) <https://x.org/b>"),
         ("[![i](https://a.b/c)](https://d.e)", "[i](https://d.e)"),
-        ("~~~py x\ncode\n~~~", "```py\ncode\n```"),
+        ("~~~py\ncode\n~~~", "```py\ncode\n```"),
         ("````\n```\n````", "```\n`\u200b`\u200b`\n```"),
         ("x\n\n    code *x*\n\ny", "x\n\n```\ncode *x*\n```\n\ny"),
         ("```py\nx = 1", "```py\nx = 1\n```"),
@@ -411,21 +483,87 @@ def test_cuts_stay_where_they_are_while_the_answer_grows() -> None:
             assert grown[:-2] == whole[: max(0, len(grown) - 2)]
 
 
+@given(SOUP, LIMITS, st.integers(1, 4), st.booleans())
+def test_the_first_parts_are_those_of_all(text: str, limit: int, most: int, markdown: bool) -> None:  # noqa: FBT001
+    for cut in (telegram_parts, discord_parts):
+        parts = cut(text, markdown=markdown, limit=limit)
+        assert cut(text, markdown=markdown, limit=limit, most=most) == parts[:most]
+
+
+def test_parts_that_are_not_asked_for_are_not_cut() -> None:
+    text = "Some words. " * 1_900
+    for cut in (telegram_parts, discord_parts):
+        few, every = (work(partial(cut, text, markdown=False, limit=400, most=most)) for most in (2, None))
+        assert few < every / 10
+
+
+@pytest.mark.parametrize("cut", [telegram_parts, discord_parts])
+def test_what_is_longer_than_is_read_is_shown_as_it_was_written(cut: Callable[..., list[Part]]) -> None:
+    text = "**bold** words. " * (LONGEST // 16)
+    assert cut(text, markdown=True) != cut(text, markdown=False)
+    text += "More."
+    assert cut(text, markdown=True) == cut(text, markdown=False)
+    assert cut(text, markdown=True, most=3) == cut(text[:LONGEST], markdown=True)[:3]
+
+
+def test_fewer_parts_than_asked_for_are_the_whole_text() -> None:
+    text = f"[a](https://b.c/{'d' * (LONGEST - 2_000)}) " + "word " * 1_000
+    assert telegram_parts(text, markdown=True, most=3) == telegram_parts(text, markdown=False)[:3]
+
+
+def test_lists_and_quotes_in_each_other_are_literal_from_the_ninth_on() -> None:
+    [part] = telegram("> " * 10 + "x")
+    assert part.text == "> > x"
+    [part] = telegram("+ " * 9 + "x")
+    assert part.text.splitlines()[7:] == ["              • + x"]
+    [rule] = telegram("a\n\n" + "- " * 12)
+    assert rule.text == "a\n\n————————"
+
+
+def test_text_that_would_grow_much_is_shown_as_it_was_written() -> None:
+    text = "".join("\t" * min(depth, 16) + "- - - - - - - - a\n" for depth in range(60))
+    [part] = telegram(text)
+    assert part == Part(text.strip())
+
+
+def test_a_table_of_short_cells_and_a_long_one_has_uneven_columns() -> None:
+    text = f"|a|b|\n|-|-|\n|{'c' * 500}|d|\n" + "|e|f|\n" * 200
+    [part] = telegram(text)
+    assert part.text.startswith("a | b\n--+--\nccc")
+    assert part.text.endswith("ccc | d" + "\ne | f" * 200)
+    assert len(discord(text)) == 1
+
+
+def test_a_table_with_hardly_a_cell_filled_is_none() -> None:
+    text = "|a" * 12 + "|\n" + "|-" * 12 + "|\n" + "b\n" * 200
+    [part] = telegram(text)
+    assert part == Part(text.strip())
+
+
+@pytest.mark.parametrize("unit", ["+ ", "> - ", "1. ", "> ", "**a ", "[", "||a **b|| c** ", "|a|b|\n|-|-|\n", "a\n"])
+def test_twice_the_text_is_about_twice_the_work(unit: str) -> None:
+    for cut in (telegram, discord):
+        short, long = (work(partial(cut, unit * (length // len(unit)))) for length in (800, 1_600))
+        assert long < 2.5 * short
+
+
 @pytest.mark.parametrize(
     "unit",
     [
         "**a ", "**a** ", ">", "> a\n", "[", "[a](http://b ", "\\[", "\\( a", "$$ a", "||a ", "~a~ ", "__a", "``a",
         "```\na\n```\n",
         "。**的", "<br>", "http://aa ", "*a_", "1. a\n", "<a.a", "a\n-\n", "# a\n", "a*", "🇩🇪",
-        "- ", "|a|b|\n|-|-|\n", "_a ", "\\", "a```\n",
+        "- ", "|a|b|\n|-|-|\n", "_a ", "\\", "a```\n", "+ ", "> - ", "```a b\n", "||a **b|| c** ", "![a](http://b)",
     ],
 )  # fmt: skip
 def test_hostile_text_is_cut_in_time_that_grows_with_length(unit: str) -> None:
-    text = unit * (20_000 // len(unit))
-    began = time.perf_counter()
-    assert telegram(text)
-    assert discord(text)
-    assert time.perf_counter() - began < 10
+    for length in (LONGEST, 100_000):
+        text = unit * (length // len(unit))
+        began = time.process_time()
+        assert telegram(text)
+        assert discord(text)
+        assert telegram_parts(text, markdown=True, most=5)
+        assert time.process_time() - began < 3
 
 
 @settings(max_examples=50)

@@ -504,7 +504,7 @@ async def test_whose_message_was_deleted_is_found_by_its_number(house: House) ->
 async def test_an_answer_under_way_to_a_deleted_message_is_kept_without_its_words(house: House) -> None:
     heard = await house.hear("The safe is in the attic", id_="1", waits=True)
     await withdraw(house, "1")
-    reply = await house.reply("In the attic, I see.", heard.message, delivered=False)
+    reply = await house.reply("In the attic, I see.", heard.message, delivered=False, since=heard.message.id)
     assert (reply.text, reply.kind) == ("", "command")
     assert "attic" not in house.everything()
     assert await house.memory.waiting("test", since=heard.message.at) == []

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from telegram.error import RetryAfter
 
+from bot.adapters.telegram import line
 from bot.adapters.telegram.connection import seconds
 from bot.message import ChatRef, DeliveryError, Reply
+from tests.servers.openai_server import OpenAIServer
 from tests.servers.telegram_rules import units
-from tests.telegram_world import ANNA, BERT, World
+from tests.talk import Talk, talking
+from tests.telegram_world import ANNA, BERT, GROUP, SAID_AT, World, stop
 
 pytest_plugins = ("tests.telegram_fixtures",)
 
@@ -336,6 +341,33 @@ async def test_an_answer_is_taken_up_in_the_messages_that_show_it(world: World) 
         adapter.sink(incoming)
 
 
+async def test_an_answer_that_met_nothing_but_a_flood_before_a_stop_is_given_after_the_next_start(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def up(talk: Talk) -> asyncio.Task[None]:
+        adapter, app = world.adapter(), talk.app
+        return asyncio.create_task(adapter.run(app.conversation.submit, (), partial(app.recovery.seen, adapter)))
+
+    monkeypatch.setattr(line, "_STOP_SECONDS", 0.0)
+    world.clock.now = SAID_AT
+    world.server.fault("sendMessage", retry_after=600)
+    world.server.say(ANNA, "What can I do today?")
+    async with OpenAIServer() as model, talking(tmp_path, world.clock, model) as talk:
+        model.on(reply="Stay inside.")
+        running = up(talk)
+        await world.time.somebody_sleeps(600.0)
+        await talk.app.conversation.stop(grace_seconds=0)
+        await stop(running)
+    assert world.server.chat(ANNA).texts == []
+    world.time.advance(600)
+    world.clock.advance(minutes=10)
+    async with talking(tmp_path, world.clock) as talk:
+        running = up(talk)
+        await world.shows("Stay inside.")
+        await talk.app.conversation.idle()
+        await stop(running)
+
+
 # Typing
 
 
@@ -348,6 +380,27 @@ async def test_typing_is_shown_until_there_is_something_to_read(here: World) -> 
     here.time.advance(20)
     await here.asked("again", BERT)
     assert len(here.server.sent(f'sendChatAction {{"chat_id": {ANNA}')) == 2
+
+
+async def test_many_messages_of_one_chat_share_a_typing_sign(here: World) -> None:
+    sinks = [await here.asked(f"{number}") for number in range(20)]
+    await here.time.passes(4.5)
+    await here.server.until(lambda: len(here.server.sent("sendChatAction")) == 2)
+    await here.time.somebody_sleeps(4.5)
+    assert len(here.server.sent("sendChatAction")) == 2
+    for sink in sinks:
+        await sink.done()
+
+
+async def test_two_topics_of_a_group_each_have_their_typing_sign(here: World) -> None:
+    here.server.group(GROUP, 7, 8)
+    for thread in (7, 8, 7):
+        here.server.say(ANNA, "@recollect_bot hi", GROUP, thread=thread)
+    for _ in range(3):
+        await here.desk.message()
+    await here.server.until(lambda: len(here.server.sent("sendChatAction")) >= 2)
+    typed = [request.params["message_thread_id"] for request in here.server.sent("sendChatAction")]
+    assert sorted(typed) == [7, 8]
 
 
 async def test_typing_ends_when_there_will_be_no_answer(here: World) -> None:

@@ -307,3 +307,36 @@ async def test_menus_hold_nothing_up_and_one_that_is_refused_stops_no_other(
         await world.server.until(lambda: len(world.server.commands) == 3)
     assert world.server.chat(ANNA).texts == ["hi"]
     assert "too_much" in caplog.text
+
+
+async def test_a_menu_refused_by_a_flood_is_written_later(world: World) -> None:
+    world.server.fault("setMyCommands", retry_after=40)
+    async with world.running(MENU):
+        await world.time.passes(40.0)
+        await world.server.until(lambda: len(world.server.commands) == 4)
+
+
+async def test_a_menu_refused_by_floods_is_given_up_in_the_end(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.server.fault("all_group_chats", retry_after=9, times=6)
+    async with world.running(MENU[:1]):
+        for _ in range(5):
+            await world.time.passes(9.0)
+        await world.server.until(lambda: "was not written" in caplog.text)
+
+
+async def test_a_menu_that_waits_holds_up_no_stop(world: World) -> None:
+    world.server.fault("getMyCommands", retry_after=4_000)
+    async with world.running(MENU):
+        await world.time.somebody_sleeps(4_000.0)
+        async with asyncio.timeout(5):
+            await world.server.until(lambda: bool(world.server.sent("getUpdates")))
+
+
+async def test_nothing_private_is_written_into_a_group_unasked(world: World) -> None:
+    world.server.group(GROUP)
+    async with world.running() as adapter:
+        with pytest.raises(DeliveryError) as refusal:
+            await adapter.notify(ChatRef("telegram", f"group:{GROUP}", private=False), Reply("yours", private=True))
+        await adapter.notify(ChatRef("telegram", f"group:{GROUP}", private=False), Reply("everybody's"))
+    assert (refusal.value.later, refusal.value.unknown) == (False, False)
+    assert world.server.chat(GROUP).texts == ["everybody's"]

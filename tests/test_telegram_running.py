@@ -6,11 +6,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import httpx
 import pytest
 
-from bot.adapters.telegram import check
+from bot.adapters.telegram import Webhook, check, connection
 from bot.adapters.telegram.connection import PollRequest
 from bot.adapters.telegram.polling import Conflicts
 from bot.message import AdapterError, ChatRef, CommandSpec, DeliveryError, Incoming, Reply, Sink, Update
@@ -198,6 +199,23 @@ async def test_a_poll_that_never_comes_back_is_given_up_and_the_connection_made_
     assert len(built) == 1
 
 
+async def test_a_connection_that_does_not_even_close_is_left_alone(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(client: httpx.AsyncClient) -> None:
+        client._state = httpx._client.ClientState.CLOSED  # as the real one does before it closes its connections
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(connection, "_CLOSE_SECONDS", 0.01)
+    hanging = here.server.fault("getUpdates", hold=asyncio.Event())
+    await here.asked()
+    await here.server.until(lambda: hanging.times == 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(httpx.AsyncClient, "aclose", hang)
+        here.time.advance(31.1)
+        await here.asked("still there?")
+
+
 # Tokens, other pollers, webhooks left behind
 
 
@@ -236,16 +254,40 @@ async def test_a_token_that_is_withdrawn_ends_the_run_with_its_fix(world: World)
     running = world.start()
     await world.asked()
     world.server.token = WRONG
+    for pause in (1.0, 5.0, 15.0):
+        assert not running.done()
+        await world.time.passes(pause)
     with pytest.raises(AdapterError, match="TELEGRAM_BOT_TOKEN"):
         await asyncio.wait_for(running, 5)
 
 
-async def test_a_second_poller_is_told_at_once_with_its_fix(world: World, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_server_on_the_way_that_once_knows_nothing_ends_no_run(here: World) -> None:
+    here.server.fault("getUpdates", status=404, description="Not Found")
+    here.server.fault("getMe", status=404, description="Not Found")
+    await here.asked()
+    for pause in (1.0, 5.0, 1.0):
+        await here.time.passes(pause)
+    await here.asked("still there?")
+
+
+async def test_a_second_poller_is_told_soon_with_its_fix(world: World, caplog: pytest.LogCaptureFixture) -> None:
     async with AsyncExitStack() as both:
         await both.enter_async_context(world.running())
         await both.enter_async_context(world.running())
-        await world.time.somebody_sleeps(1.0)
+        for _ in range(2):  # each ends the other's poll
+            await world.time.passes(1.0)
+        await world.time.somebody_sleeps(2.0)
     assert caplog.text.count("Another process polls") == 1
+
+
+async def test_a_single_conflict_as_after_a_poll_that_broke_blames_nobody(
+    here: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    here.server.fault("getUpdates", status=409, description=CONFLICT)
+    await here.asked()
+    await here.time.passes(1.0)
+    await here.asked("still there?")
+    assert "Another process polls" not in caplog.text
 
 
 async def test_a_second_poller_that_stays_ends_the_run(world: World) -> None:
@@ -265,10 +307,11 @@ def test_a_conflict_that_passes_is_forgotten(caplog: pytest.LogCaptureFixture) -
     time = Time()
     conflicts = Conflicts(time)
     for _ in range(3):
-        conflicts.met()
-        time.advance(30)
-        conflicts.met()
+        for _ in range(3):
+            conflicts.met()
+            time.advance(15)
         time.advance(61)
+    conflicts.met()
     assert caplog.text.count("Another process polls") == 3
 
 
@@ -297,7 +340,8 @@ async def test_a_webhook_somebody_sets_meanwhile_is_told_with_its_fix(
     here: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     await here.server.updates.set_webhook({"url": "https://other.example/hook"})
-    await here.time.somebody_sleeps(1.0)
+    await here.time.passes(1.0)
+    await here.time.somebody_sleeps(2.0)
     assert "remove its webhook" in caplog.text
 
 
@@ -313,6 +357,14 @@ async def test_check_names_a_webhook_that_keeps_the_bot_from_polling(world: Worl
     assert await check(world.server.token, world.server.base_url) == "@recollect_bot"
     with pytest.raises(AdapterError, match=r"A webhook is set for @recollect_bot.*@BotFather"):
         await check(world.server.token, world.server.base_url, polls=True)
+
+
+@pytest.mark.parametrize("secret", [None, "two words"])
+async def test_check_names_a_webhook_that_run_would_refuse(world: World, secret: str | None) -> None:
+    webhook = Webhook("https://bot.example.org/telegram", "a-good_secret")
+    assert await check(world.server.token, world.server.base_url, webhook=webhook) == "@recollect_bot"
+    with pytest.raises(AdapterError, match="Set TELEGRAM_WEBHOOK_SECRET"):
+        await check(world.server.token, world.server.base_url, webhook=replace(webhook, secret=secret))
 
 
 async def test_check_tells_a_server_that_cannot_be_reached(unused_tcp_port: int) -> None:

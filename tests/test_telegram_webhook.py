@@ -71,6 +71,37 @@ async def test_what_came_while_the_webhook_was_down_is_posted_again(world: World
         assert (await world.desk.message())[0].text == "are you there?"
 
 
+@pytest.mark.parametrize("other", ["", "https://other.example/hook"])
+async def test_a_webhook_that_is_taken_away_is_set_again(
+    world: World, webhook: Webhook, caplog: pytest.LogCaptureFixture, other: str
+) -> None:
+    async with world.running(webhook=webhook):
+        await world.time.somebody_sleeps(300.0)
+        world.server.fault("getWebhookInfo", status=502, description="Bad Gateway")
+        await world.time.passes(300.0)
+        await world.time.somebody_sleeps(300.0)
+        assert "Bad Gateway" in caplog.text
+        await world.time.passes(300.0)
+        await world.time.somebody_sleeps(300.0)
+        assert len(world.server.sent("setWebhook")) == 1
+        await world.server.updates.remove_webhook({})
+        world.server.updates.webhook = {"url": other}
+        await world.time.passes(300.0)
+        await world.server.until(lambda: len(world.server.sent("setWebhook")) == 2)
+        await world.asked("still there?")
+    assert caplog.text.count("it is set again") == 1
+
+
+async def test_a_token_that_is_withdrawn_ends_the_run(world: World, webhook: Webhook) -> None:
+    running = asyncio.create_task(world.adapter(webhook=webhook).run(world.desk.submit, (), nothing_seen))
+    await world.time.somebody_sleeps(300.0)
+    world.server.token = world.server.token.replace("ABC", "CBA")
+    for pause in (300.0, 1.0, 5.0, 15.0):
+        await world.time.passes(pause)
+    with pytest.raises(AdapterError, match="TELEGRAM_BOT_TOKEN"):
+        await asyncio.wait_for(running, 5)
+
+
 async def test_a_stop_finishes_the_update_in_hand_and_tells_telegram(world: World, webhook: Webhook) -> None:
     world.desk.hold = asyncio.Event()
     world.server.say(ANNA, "hello")

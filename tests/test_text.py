@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.text import Span, clean, is_blank, is_unseen, split, utf16_length
+from bot.text import Measure, Span, clean, is_blank, is_unseen, utf16_length
+from bot.text import split as split_lazily
 
 MEASURES = st.sampled_from([utf16_length, len])
 ANY_TEXT = st.text(st.characters())
@@ -20,6 +21,17 @@ WRITTEN = st.lists(
 ).map("".join)
 MARKED = regex.compile(r"<(?P<within>[^<>\s](?:[^<>]*[^<>\s])?)>")
 """A markup of one kind, for what split does with spans whatever they are."""
+
+
+def split(
+    text: str,
+    limit: int,
+    measure: Measure,
+    *,
+    spans: Sequence[Span] = (),
+    whole: regex.Pattern[str] | None = None,
+) -> list[str]:
+    return list(split_lazily(text, limit, measure, spans=spans, whole=whole))
 
 
 def spans(text: str) -> list[Span]:

@@ -24,23 +24,29 @@ def configured(settings: Settings, clock: Callable[[], datetime]) -> list[Adapte
     return [cast("Adapter", adapter) for adapter in made]
 
 
-def _telegram(settings: Settings, token: str, clock: Callable[[], datetime]) -> object:
+def telegram_webhook(settings: Settings) -> object | None:
+    """The webhook that Telegram is to post to; None for a bot that polls."""
     chosen, secret = settings.telegram, settings.telegram_webhook_secret
-    webhook = None
-    if chosen.webhook_url is not None:
-        webhook = _load("telegram", "Webhook")(
-            chosen.webhook_url,
-            None if secret is None else secret.get_secret_value(),
-            chosen.webhook_host,
-            chosen.webhook_port,
-        )
+    if chosen.webhook_url is None:
+        return None
+    webhook: object = _load("telegram", "Webhook")(
+        chosen.webhook_url,
+        None if secret is None else secret.get_secret_value(),
+        chosen.webhook_host,
+        chosen.webhook_port,
+    )
+    return webhook
+
+
+def _telegram(settings: Settings, token: str, clock: Callable[[], datetime]) -> object:
+    chosen = settings.telegram
     return _load("telegram", "TelegramAdapter")(
         token,
         clock=clock,
         base_url=chosen.base_url,
         proxy=chosen.proxy,
         drafts=chosen.drafts,
-        webhook=webhook,
+        webhook=telegram_webhook(settings),
     )
 
 

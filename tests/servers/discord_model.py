@@ -23,6 +23,8 @@ NONCE_SECONDS = 300
 EPHEMERAL = 64
 MESSAGE_CONTENT = 1 << 15
 PRIVILEGED = (1 << 1) | (1 << 8) | MESSAGE_CONTENT
+READ_HISTORY = 1 << 10 | 1 << 16
+"""Permissions to view a channel and to read what was said there."""
 CONTENT_FLAG = 1 << 19
 """Application flag: Message Content Intent is switched on (for a bot in fewer than 100 servers)."""
 BLANK = re.compile(r"[\s\u200b-\u200f\u2060-\u2064\ufeff]*")
@@ -89,6 +91,7 @@ class Interaction:
     source: str | None = None
     acknowledged: int | None = None
     ephemeral: bool = False
+    withdrawn: bool = False
     messages: list[str] = field(default_factory=list)
 
 

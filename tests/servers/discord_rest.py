@@ -97,6 +97,8 @@ class Rest:
                 return self._follow_up(self._open(token), request)
             case "PATCH", "webhooks", self.bot.id, token, "messages", message:
                 return self._edit_answer(self._open(token), message, request)
+            case "DELETE", "webhooks", self.bot.id, token, "messages", "@original":
+                return self._withdraw(self._open(token))
             case "DELETE", "webhooks", self.bot.id, token, "messages", message:
                 self._followed(self._open(token), message)
                 return self._remove(self.messages[message])
@@ -197,6 +199,9 @@ class Rest:
 
     def _edit(self, message: dict[str, Any], request: Request) -> dict[str, Any]:
         content = request.body.get("content", message["content"])
+        if "attachments" in request.body:
+            kept = {part["id"] for part in request.body["attachments"]}
+            message["attachments"] = [file for file in message["attachments"] if file["id"] in kept]
         check_content(content, files=message["attachments"] or request.files)
         message |= {"content": (content or "").strip(), "edited_timestamp": self.timestamp()}
         message["attachments"] += [self.file(name, file) for name, file in request.files.items()]
@@ -262,11 +267,20 @@ class Rest:
             return self._edit(self.messages[message_id], request)
         if interaction.source is not None:
             return self._edit(self.messages[interaction.source], request)
+        if interaction.withdrawn:
+            raise Refusal(404, 10008, "Unknown Message")
         if interaction.messages:
             self._followed(interaction, interaction.messages[0])
             return self._edit(self.messages[interaction.messages[0]], request)
         check_content(request.body.get("content"), files=request.files)
         return self._answered(interaction, request, flags=EPHEMERAL if interaction.ephemeral else 0)
+
+    def _withdraw(self, interaction: Interaction) -> None:
+        if interaction.withdrawn:
+            raise Refusal(404, 10008, "Unknown Message")
+        interaction.withdrawn = True
+        if interaction.messages:
+            self._remove(self.messages[interaction.messages[0]])
 
     def _followed(self, interaction: Interaction, message_id: str) -> None:
         if message_id not in interaction.messages or message_id not in self.messages:

@@ -31,7 +31,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
 from tests.servers.discord_gateway import Gateway
-from tests.servers.discord_model import EPHEMERAL, Fault, Interaction, Refusal, Request, User
+from tests.servers.discord_model import EPHEMERAL, READ_HISTORY, Fault, Interaction, Refusal, Request, User
 from tests.servers.discord_rest import Rest
 
 __all__ = ["EPHEMERAL", "DiscordServer", "Interaction", "Place", "Request", "User"]
@@ -104,7 +104,7 @@ class DiscordServer(Rest):
         Returns the ids of the server and of the channel (or thread) to talk in.
         """
         guild_id, channel_id = self.snowflake(), self.snowflake()
-        everyone = {"id": guild_id, "name": "@everyone", "permissions": "0", "position": 0, "flags": 0}
+        everyone = {"id": guild_id, "name": "@everyone", "permissions": str(READ_HISTORY), "position": 0, "flags": 0}
         own = everyone | {"id": self.snowflake(), "name": self.bot.name, "tags": {"bot_id": self.bot.id}}
         guild: dict[str, Any] = {
             "id": guild_id,
@@ -114,6 +114,7 @@ class DiscordServer(Rest):
             "roles": [everyone, own],
             "channels": [{"id": channel_id, "type": 0, "name": channel, "position": 0, "guild_id": guild_id}],
             "threads": [],
+            "members": [{"user": self.bot.payload(), "roles": [own["id"]], "flags": 0, "joined_at": None}],
         }
         self._guilds[guild_id] = guild
         if thread is None:
@@ -133,6 +134,12 @@ class DiscordServer(Rest):
             }
         )
         return guild_id, str(guild["threads"][0]["id"])
+
+    def hide(self, place: Place) -> None:
+        """Keep a channel from the bot; call it before the bot is online."""
+        self._places()[place[1]]["permission_overwrites"] = [
+            {"id": place[0], "type": 0, "allow": "0", "deny": str(READ_HISTORY)}
+        ]
 
     async def say(
         self, user: User, text: str, *, place: Place | None = None, reply_to: str | None = None, **more: Any

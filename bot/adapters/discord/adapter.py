@@ -6,13 +6,14 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from itertools import chain, repeat
 from typing import Final
 
 import discord
 
 from bot.adapters.discord.client import Client, Work
 from bot.adapters.discord.outlet import FAILED
+from bot.adapters.discord.pauses import pauses
+from bot.adapters.discord.quiet import named, quieten, report
 from bot.adapters.discord.reading import PLATFORM
 from bot.delivery import Tempo
 from bot.message import AdapterError, ChatRef, CommandSpec, DeliveryError, Incoming, Reply, Seen, Sink, Submit
@@ -49,6 +50,7 @@ class DiscordAdapter:
     def __init__(
         self, token: str, proxy: str | None = None, *, now: Callable[[], datetime], tempo: Tempo | None = None
     ) -> None:
+        quieten()
         self._token = token
         self._proxy = proxy
         self._now = now
@@ -63,7 +65,7 @@ class DiscordAdapter:
         """
         work = Work(submit, commands, seen)
         sees_all = True
-        pauses = _pauses()
+        waits = pauses()
         while True:
             try:
                 with _fixes():
@@ -72,8 +74,8 @@ class DiscordAdapter:
                 log.error("%s Until then it hears private chats and mentions only.", INTENT_FIX)  # noqa: TRY400
                 sees_all = False
             except FAILED as trouble:
-                pause = next(pauses)
-                log.warning("Discord did not answer the login; trying again in %g s: %r", pause, trouble)
+                pause = next(waits)
+                log.warning("Discord did not answer the login; trying again in %g s: %s", pause, named(trouble))
                 await self._tempo.sleep(pause)
 
     async def notify(self, chat: ChatRef, reply: Reply) -> None:
@@ -114,19 +116,19 @@ class DiscordAdapter:
 
         The client outlives the connection, and with it the answers under way.
         """
-        pauses = _pauses()
+        waits = pauses()
         while True:
             since = self._tempo.clock()
             try:
                 await client.connect()
             except (discord.PrivilegedIntentsRequired, discord.ConnectionClosed):
                 raise
-            except Exception:
-                log.exception("Discord's gateway connection broke; connecting again")
+            except Exception as error:  # noqa: BLE001 - the SDK ends a connection with whatever a frame broke
+                report("Discord's gateway connection broke; connecting again", error)
             await client.hang_up()
             if self._tempo.clock() - since > SETTLED:
-                pauses = _pauses()
-            await self._tempo.sleep(next(pauses))
+                waits = pauses()
+            await self._tempo.sleep(next(waits))
 
 
 async def check(token: str, proxy: str | None = None) -> str:
@@ -135,6 +137,7 @@ async def check(token: str, proxy: str | None = None) -> str:
     Raises AdapterError, which names the fix, for a refused token, a missing intent (the bot would hear
     mentions and private chats only) or no connection.
     """
+    quieten()
     async with discord.Client(intents=discord.Intents(guilds=True), proxy=proxy) as client:
         try:
             with _fixes():
@@ -158,8 +161,3 @@ def _fixes() -> Iterator[None]:
         if refused.code == 4004:  # noqa: PLR2004 - authentication failed (Discord, Gateway Close Event Codes)
             raise AdapterError(LOGIN_FIX) from refused
         raise AdapterError(f"Discord ended the connection for good, close code {refused.code}.") from refused
-
-
-def _pauses() -> Iterator[float]:
-    """Seconds to wait after the first, second, ... trouble in a row."""
-    return chain((1.0, 2.0, 5.0, 10.0, 30.0), repeat(60.0))

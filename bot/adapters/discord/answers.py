@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
+from contextlib import suppress
 from functools import partial
 from typing import Final
-from weakref import WeakValueDictionary
 
 import discord
 
 from bot.adapters.discord import reading
 from bot.adapters.discord.chats import Chats
 from bot.adapters.discord.outlet import ChannelOutlet, InteractionOutlet
-from bot.delivery import Budget, Delivery, Discreet, Errands, Gate, Outlet, Tempo
-from bot.message import ChatRef, Incoming, Sink
+from bot.delivery import (
+    Budget,
+    Delivery,
+    Discreet,
+    Errands,
+    Flood,
+    Gate,
+    Gates,
+    Outlet,
+    Refused,
+    Tempo,
+    Unconfirmed,
+)
+from bot.message import ChatRef, DeliveryError, Incoming, Sink
 
 FRAMES_A_SECOND: Final = 30.0
 """Frames of all growing answers together: Discord takes 50 requests a second from a bot (API, Rate Limits, Global)."""
@@ -22,6 +35,8 @@ FRAME_PAUSE: Final = 1.2
 TYPING_PAUSE: Final = 8.0
 """Seconds between two typing signs; one is shown for ten."""
 
+log: Final = logging.getLogger(__name__)
+
 
 class Answers:
     """Makes the sinks of one ``client``; what they send is finished as ``errands``."""
@@ -29,10 +44,8 @@ class Answers:
     def __init__(self, client: discord.Client, chats: Chats, tempo: Tempo, errands: Errands) -> None:
         self._client = client
         self._chats = chats
-        self._tempo = tempo
         self._errands = errands
-        self._gates: WeakValueDictionary[ChatRef, Gate] = WeakValueDictionary()
-        self._budget = Budget(tempo, FRAMES_A_SECOND)
+        self._gates: Gates[ChatRef] = Gates(tempo, Budget(tempo, FRAMES_A_SECOND))
 
     def to_message(
         self,
@@ -56,7 +69,7 @@ class Answers:
         if said.chat.private:
             return answer
         person = reading.private_chat(int(said.user_id))
-        return Discreet(answer, self._delivery(self._outlet(person, f"{origin}/aside"), person))
+        return Discreet(answer, self._delivery(self._outlet(person, f"{origin}/aside"), person, begun=begun))
 
     def to_interaction(self, interaction: reading.Interaction, chat: ChatRef) -> Sink:
         """Where the answer to a slash command or a press goes: in a server to that person's eyes alone."""
@@ -65,7 +78,8 @@ class Answers:
         beside = self._outlet(person, str(interaction.id))
         if chat.private and not is_command:
             return self._delivery(beside, person)
-        return self._delivery(InteractionOutlet(interaction, deferred=is_command, beside=beside), chat)
+        answer = InteractionOutlet(interaction, deferred=is_command, beside=beside)
+        return Following(answer, self._gates.get(chat, FRAME_PAUSE), self._errands)
 
     def unasked(self, chat: ChatRef) -> Sink:
         """Where something goes that answers no message."""
@@ -75,8 +89,29 @@ class Answers:
         return ChannelOutlet(self._client, partial(self._chats.place, chat), origin, reference=reference)
 
     def _delivery(self, outlet: Outlet, chat: ChatRef, *, shown: tuple[str, ...] = (), begun: bool = False) -> Delivery:
-        gate = self._gates.setdefault(chat, Gate(self._tempo, FRAME_PAUSE, self._budget))
+        gate = self._gates.get(chat, FRAME_PAUSE)
         return Delivery(outlet, gate, self._errands, shown=shown, begun=begun, typing_pause=TYPING_PAUSE)
+
+
+class Following(Delivery):
+    """The answer to an interaction: in the end the message that a command left open is filled, or gone."""
+
+    def __init__(self, outlet: InteractionOutlet, gate: Gate, errands: Errands) -> None:
+        super().__init__(outlet, gate, errands, typing_pause=TYPING_PAUSE)
+        self._interaction = outlet
+
+    async def done(self) -> None:
+        """End, and take back in the background what would say for ever that an answer is thought about."""
+        await super().done()
+        with suppress(DeliveryError):  # shut down
+            self._errands.start(self._close())
+
+    async def _close(self) -> None:
+        async with self._lock:  # a reply that was given up waiting for may be under way
+            try:
+                await self._interaction.withdraw()
+            except (Flood, Refused, Unconfirmed) as trouble:
+                log.info("An open answer stays: %s", trouble)
 
 
 def _reference(said: Incoming) -> discord.MessageReference | None:

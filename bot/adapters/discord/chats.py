@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import discord
 
 from bot.adapters.discord import reading
 from bot.message import ChatRef
+
+Talkative = discord.TextChannel | discord.VoiceChannel | discord.StageChannel | discord.Thread
+"""Places in servers where messages are: no categories, no forums, whose posts are threads."""
 
 
 class Chats:
@@ -61,6 +66,26 @@ class Chats:
         if chat.private:
             return None
         return getattr(self._client.get_channel(reading.channel_id_of(chat)), "last_message_id", None)
+
+    def with_news(self, since: int) -> list[ChatRef]:
+        """Name the places in servers that may be read and whose last message is newer than ``since``, newest first."""
+        news = {
+            reading.channel_chat(guild.id, channel): channel.last_message_id
+            for guild in self._client.guilds
+            for channel in (*guild.channels, *guild.threads)
+            if isinstance(channel, Talkative) and (channel.last_message_id or 0) > since and self._may_read(channel)
+        }
+        return sorted(news, key=lambda chat: news[chat] or 0, reverse=True)
+
+    def _may_read(self, channel: Talkative) -> bool:
+        me = channel.guild.get_member(cast("discord.ClientUser", self._client.user).id)
+        if me is None:
+            return True  # Discord did not tell, and will when asked for the history
+        try:
+            allowed = channel.permissions_for(me)
+        except discord.ClientException:  # a thread whose channel is kept from us
+            return False
+        return allowed.view_channel and allowed.read_message_history
 
     def _remember(self, user_id: int, channel_id: int) -> None:
         self._channels[user_id] = channel_id

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final, cast
 
 import discord
@@ -16,8 +17,10 @@ from bot.adapters.discord import reading
 from bot.adapters.discord.answers import Answers
 from bot.adapters.discord.catchup import CatchUp
 from bot.adapters.discord.chats import Chats
+from bot.adapters.discord.history import History
 from bot.adapters.discord.menu import is_current, menu
 from bot.adapters.discord.outlet import FAILED
+from bot.adapters.discord.quiet import named, report
 from bot.delivery import Errands, Tempo
 from bot.message import ChatRef, CommandSpec, Deleted, Edited, Seen, Submit, Update
 
@@ -25,12 +28,8 @@ LONGEST_LIMIT: Final = 30.0
 """Seconds of a rate limit that the SDK waits out by itself, its own least; what is longer closes the chat's gate."""
 GUILDS_PAUSE: Final = 0.5
 """Seconds without news of another server after which a new session counts as ready."""
-HISTORY: Final = 100
-"""Messages of a chat that are looked at for what was said meanwhile: what Discord gives at once."""
-HISTORY_AGE: Final = timedelta(hours=24)
-"""Older messages are not answered any more."""
-HEARD: Final = 10_000
-"""Messages in servers that are remembered as heard, so that an edit is heard that addresses the bot no more."""
+EDITS: Final = 10_000
+"""Edits that are remembered, so that a link in an edited message that gets its preview is not taken for another."""
 STOP_PATIENCE: Final = 10.0
 """Seconds a stop grants to answers that are being sent."""
 
@@ -72,7 +71,9 @@ class Client(discord.Client):
         self._errands = Errands()
         self._chores = Errands()
         self._chats = Chats(self)
-        self._heard: OrderedDict[int, None] = OrderedDict()
+        self._edits: OrderedDict[int, datetime] = OrderedDict()
+        self._history = History(self._chats, self._hear_past, now=now)
+        self._sleep = tempo.sleep
         self._session: tuple[CatchUp, asyncio.Task[None]] | None = None
         self.answers = Answers(self, self._chats, tempo, self._errands)
         self._contain_malformed_events()
@@ -89,6 +90,10 @@ class Client(discord.Client):
     async def leave(self) -> None:
         """Hear no more, and let the answers under way arrive."""
         await self.hang_up()
+        if (readying := self._connection._ready_task) is not None:  # noqa: SLF001
+            # It would announce that all is ready when all is closed; the SDK leaves it running.
+            readying.cancel()
+            await asyncio.wait({readying})
         await self._chores.finish(0)
         await self._errands.finish(STOP_PATIENCE)
 
@@ -96,7 +101,7 @@ class Client(discord.Client):
         """Begin a session, not a resumed one: what is said from now on waits for what was said before."""
         if self._session is not None:
             self._session[1].cancel()
-        catch_up = CatchUp(self._work.seen, self._read_history, reading.PLATFORM)
+        catch_up = CatchUp(self._work.seen, self._history, self._sleep)
         self._session = catch_up, self._chores.start(catch_up.run())
 
     async def on_ready(self) -> None:
@@ -114,14 +119,19 @@ class Client(discord.Client):
             await self._hear(message, chat)
 
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
-        """Hear what a message says now. A link that got its preview is no edit."""
+        """Hear what a message says now, also one that does not address the bot: it may have done so before.
+
+        A link that got its preview is no edit.
+        """
         message = payload.message
         if "author" not in payload.data or message.edited_at is None or not reading.is_spoken(message):
             return
+        if not self._is_news(message.id, message.edited_at):
+            return
         chat = self._chats.of_message(message)
         addressed = self._is_ours(message, chat)
-        if not (addressed or message.id in self._heard):
-            return
+        if not addressed and reading.addresses(message, self._me, sees_all=True):
+            return  # it is for the bot, in words that Discord does not show without the intent
         await self._caught_up(chat)
         said = reading.incoming(message, chat, self._me, addressed=addressed)
         sink = self.answers.to_message(said, version=f"/{message.edited_at.timestamp()}")
@@ -149,19 +159,37 @@ class Client(discord.Client):
         await self._caught_up(chat)
         await self._work.submit(update, self.answers.to_interaction(interaction, chat))
 
-    async def _hear(self, message: discord.Message, chat: ChatRef, *, typing: bool = True) -> None:
+    async def on_error(self, event_method: str, /, *_args: Any, **_what: Any) -> None:
+        """Log what broke one of the methods above."""
+        if isinstance(error := sys.exception(), Exception):
+            report(f"Discord's event {event_method.removeprefix('on_')} was not dealt with", error)
+
+    async def _hear(self, message: discord.Message, chat: ChatRef, *, typing: bool = True, begun: bool = False) -> None:
         said = reading.incoming(message, chat, self._me)
-        if not chat.private:
-            self._heard[message.id] = None
-            if len(self._heard) > HEARD:
-                self._heard.popitem(last=False)
-        await self._work.submit(said, self.answers.to_message(said, typing=typing))
+        await self._work.submit(said, self.answers.to_message(said, typing=typing, begun=begun))
+
+    async def _hear_past(self, messages: Sequence[discord.Message], chat: ChatRef) -> None:
+        """Hear messages that may have been answered before, if only by the words that they could not be kept."""
+        ours = [message for message in messages if reading.is_spoken(message) and self._is_ours(message, chat)]
+        for message in ours:
+            await self._hear(message, chat, typing=message is ours[-1], begun=True)
+
+    def _is_news(self, message_id: int, edited_at: datetime) -> bool:
+        """Whether a message was edited since it was last told of."""
+        if self._edits.get(message_id) == edited_at:
+            return False
+        self._edits[message_id] = edited_at
+        if len(self._edits) > EDITS:
+            self._edits.popitem(last=False)
+        return True
 
     async def _take_back(self, ids: Iterable[int], guild_id: int | None, channel_id: int) -> None:
         try:
             chat = await self._chats.at(guild_id, channel_id)
         except FAILED as unknown:
-            log.warning("messages are gone in channel %d, of which Discord tells nothing: %s", channel_id, unknown)
+            log.warning(
+                "messages are gone in channel %d, of which Discord tells nothing: %s", channel_id, named(unknown)
+            )
             return
         if chat is not None:
             await self._caught_up(chat)
@@ -171,25 +199,6 @@ class Client(discord.Client):
     async def _caught_up(self, chat: ChatRef) -> None:
         if self._session is not None:
             await self._session[0].passed(chat)
-
-    async def _read_history(self, chat: ChatRef, newest: str) -> None:
-        """Hear what was said in a chat after the message ``newest``, oldest first."""
-        since = max(int(newest), discord.utils.time_snowflake(self._now() - HISTORY_AGE))
-        last = self._chats.newest(chat)
-        if last is not None and last <= since:
-            return
-        try:
-            place = await self._chats.place(chat)
-            after = discord.Object(since)
-            history = [message async for message in place.history(limit=HISTORY, after=after, oldest_first=False)]
-        except FAILED as gone:
-            log.warning("chat %s: Discord does not tell what was said meanwhile: %s", chat.key, gone)
-            return
-        if len(history) == HISTORY:
-            log.warning("chat %s: of what was said meanwhile only the last %d messages are read", chat.key, HISTORY)
-        ours = [message for message in history if reading.is_spoken(message) and self._is_ours(message, chat)]
-        for message in reversed(ours):
-            await self._hear(message, chat, typing=message is ours[0])
 
     def _is_ours(self, message: discord.Message, chat: ChatRef) -> bool:
         return chat.private or reading.addresses(message, self._me, sees_all=self._sees_all)
@@ -220,16 +229,16 @@ class Client(discord.Client):
             await self.http.bulk_upsert_global_commands(cast("int", self.application_id), payload=cast("Any", wanted))
             log.info("Discord has %d slash commands now", len(wanted))
         except FAILED as refused:
-            log.warning("Discord did not take the slash commands: %s", refused)
+            log.warning("Discord did not take the slash commands: %s", named(refused))
 
 
 def _contained(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
     def parse_or_log(data: Any) -> None:
         try:
             parse(data)
-        except Exception:
-            # The border of one event. What it says stays out of the log.
-            log.exception("Discord sent an event %s that cannot be read", event)
+        except Exception as error:  # noqa: BLE001
+            # The border of one event.
+            report(f"Discord sent an event {event} that cannot be read", error)
 
     return parse_or_log
 
@@ -243,6 +252,6 @@ async def _acknowledged(interaction: reading.Interaction, *, thinking: bool) -> 
     try:
         await interaction.response.defer(ephemeral=interaction.guild_id is not None, thinking=thinking)
     except FAILED as refused:
-        log.warning("Discord took no acknowledgement, interaction %s is not run: %s", interaction.id, refused)
+        log.warning("Discord took no acknowledgement, interaction %s is not run: %s", interaction.id, named(refused))
         return False
     return True

@@ -18,6 +18,8 @@ from bot.message import Button
 
 FAILED: Final = (aiohttp.ClientError, OSError, discord.DiscordException)
 """What a request to Discord can end with, but for its answer."""
+BROKEN: Final = (TypeError, AttributeError, LookupError, ValueError)
+"""What the SDK raises over an answer that says it was done and does not say what."""
 
 _UNKNOWN_MESSAGE: Final = 10008
 _WORN_OFF: Final = frozenset({10015, 50027})
@@ -59,6 +61,15 @@ def told(client: discord.Client) -> Iterator[None]:
         if not client.is_closed():
             raise
         raise Refused("Discord is no longer connected") from closed
+    except BROKEN as broken:
+        raise Unconfirmed(f"Discord's answer cannot be read: {type(broken).__name__}") from broken
+
+
+def is_passing(trouble: BaseException) -> bool:
+    """Whether what a request ended with, one of FAILED, may be over when it is made again."""
+    if isinstance(trouble, discord.HTTPException):
+        return trouble.status == _TOO_MANY or trouble.status >= _SERVER_ERROR
+    return isinstance(trouble, discord.RateLimited) or not isinstance(trouble, discord.DiscordException)
 
 
 def _judged(answer: discord.HTTPException) -> Flood | Refused | Unconfirmed:
@@ -83,7 +94,8 @@ class ChannelOutlet:
     """Messages in a channel or private chat, the first as a reply to ``reference``.
 
     Their nonce is a function of ``origin`` and the slot, and the SDK has Discord enforce it: asked for again
-    within minutes, also by another process, Discord returns the message it has (Create Message).
+    within minutes, also by another process, Discord returns the message it has (Create Message). That may be
+    another answer to the same message, an apology of a minute ago: it is changed to what was asked for.
     """
 
     def __init__(
@@ -94,9 +106,9 @@ class ChannelOutlet:
         self._origin = origin
         self._reference = reference
 
-    def parts(self, text: str, *, markdown: bool) -> Sequence[Part]:
+    def parts(self, text: str, *, markdown: bool, most: int | None = None) -> Sequence[Part]:
         """Cut to Discord's 2,000 characters."""
-        return discord_parts(text, markdown=markdown)
+        return discord_parts(text, markdown=markdown, most=most)
 
     def repeatable(self, slot: int) -> bool:  # noqa: ARG002
         """Every message has its nonce."""
@@ -104,17 +116,21 @@ class ChannelOutlet:
 
     async def post(self, slot: int, part: Part, buttons: Sequence[Button]) -> str:
         """Send a message."""
-        return await self._send(slot, content=part.text, **_shown(buttons))
+        message = await self._send(slot, content=part.text, **_shown(buttons))
+        if not _says(message, part.text, buttons):
+            await self._change(message.id, content=part.text, attachments=[], view=view(buttons))
+        return str(message.id)
 
     async def attach(self, slot: int, name: str, content: bytes) -> str:
         """Send a file."""
-        return await self._send(slot, file=discord.File(BytesIO(content), filename=name))
+        message = await self._send(slot, file=_file(name, content))
+        if [(file.filename, file.size) for file in message.attachments] != [(name, len(content))]:
+            await self._change(message.id, content=None, attachments=[_file(name, content)], view=None)
+        return str(message.id)
 
     async def edit(self, message_id: str, part: Part, buttons: Sequence[Button]) -> None:
         """Change a message."""
-        with told(self._client):
-            place = await self._reach()
-            await place.get_partial_message(int(message_id)).edit(content=part.text, view=view(buttons))
+        await self._change(int(message_id), content=part.text, view=view(buttons))
 
     async def delete(self, message_id: str) -> None:
         """Take a message back."""
@@ -131,13 +147,17 @@ class ChannelOutlet:
         with told(self._client):
             await (await self._reach()).typing()
 
-    async def _send(self, slot: int, **what: Any) -> str:
+    async def _send(self, slot: int, **what: Any) -> discord.Message:
         nonce = hashlib.blake2b(f"{self._origin}/{slot}".encode(), digest_size=12).hexdigest()
         if self._reference is not None and slot == 0:
             what["reference"] = self._reference
         with told(self._client):
-            message = await (await self._reach()).send(nonce=nonce, **what)
-        return str(message.id)
+            return await (await self._reach()).send(nonce=nonce, **what)
+
+    async def _change(self, message_id: int, **how: Any) -> None:
+        with told(self._client):
+            place = await self._reach()
+            await place.get_partial_message(message_id).edit(**how)
 
 
 class InteractionOutlet:
@@ -145,7 +165,8 @@ class InteractionOutlet:
 
     The first one fills the message a ``deferred`` command left open; that one can be asked for again,
     follow-ups cannot: they take no nonce. When the interaction wears off under a long answer, the answer
-    goes on ``beside`` it, in the private chat: nobody else sees that either.
+    goes on ``beside`` it, in the private chat: nobody else sees that either. Only what may have filled the
+    open message already does not go there, too.
     """
 
     def __init__(self, interaction: Interaction, *, deferred: bool, beside: ChannelOutlet) -> None:
@@ -154,11 +175,13 @@ class InteractionOutlet:
         self._deferred = deferred
         self._beside = beside
         self._worn_off = False
+        self._thinking = deferred
+        self._lost: set[str] = set()
         self._ids: set[str] = set()
 
-    def parts(self, text: str, *, markdown: bool) -> Sequence[Part]:
+    def parts(self, text: str, *, markdown: bool, most: int | None = None) -> Sequence[Part]:
         """Cut to Discord's 2,000 characters."""
-        return discord_parts(text, markdown=markdown)
+        return discord_parts(text, markdown=markdown, most=most)
 
     def repeatable(self, slot: int) -> bool:
         """Only the message a command left open, and what is no longer part of the interaction."""
@@ -166,17 +189,18 @@ class InteractionOutlet:
 
     async def post(self, slot: int, part: Part, buttons: Sequence[Button]) -> str:
         """Fill the open message, or follow up."""
+        shown = _shown(buttons)
         if self._fills(slot):
-            made = self._made(lambda: self._fill(content=part.text, view=view(buttons)))
+            made = self._filled(part.text, content=part.text, view=shown.get("view"))
         else:
-            made = self._made(lambda: self._follow_up(content=part.text, **_shown(buttons)))
+            made = self._made(lambda: self._follow_up(content=part.text, **shown))
         return await made or await self._beside.post(slot, part, buttons)
 
     async def attach(self, slot: int, name: str, content: bytes) -> str:
         """Fill the open message with a file, or follow up with one."""
-        file = discord.File(BytesIO(content), filename=name)
+        file = _file(name, content)
         if self._fills(slot):
-            made = self._made(lambda: self._fill(attachments=[file]))
+            made = self._filled(name, attachments=[file])
         else:
             made = self._made(lambda: self._follow_up(file=file))
         return await made or await self._beside.attach(slot, name, content)
@@ -186,8 +210,9 @@ class InteractionOutlet:
         if message_id not in self._ids:
             await self._beside.edit(message_id, part, buttons)
             return
+        shown = view(buttons)
         with self._reached():
-            await self._interaction.followup.edit_message(int(message_id), content=part.text, view=view(buttons))
+            await self._interaction.followup.edit_message(int(message_id), content=part.text, view=shown)
 
     async def delete(self, message_id: str) -> None:
         """Take a message back."""
@@ -203,6 +228,13 @@ class InteractionOutlet:
 
     async def typing(self) -> None:
         """Discord shows by itself that a deferred command is being worked on."""
+
+    async def withdraw(self) -> None:
+        """Take back the message a command left open, if nothing can have filled it."""
+        if self._thinking:
+            self._thinking = False
+            with self._reached():
+                await self._interaction.delete_original_response()
 
     def _fills(self, slot: int) -> bool:
         return self._deferred and slot == 0
@@ -220,8 +252,19 @@ class InteractionOutlet:
         self._ids.add(str(message.id))
         return str(message.id)
 
-    async def _fill(self, **what: Any) -> discord.Message:
-        return await self._interaction.edit_original_response(**what)
+    async def _filled(self, words: str, **what: Any) -> str | None:
+        """Fill the open message; None when it has worn off without these ``words``."""
+        try:
+            made = await self._made(lambda: self._interaction.edit_original_response(**what))
+        except Unconfirmed as silence:
+            if silence.left:
+                self._lost.add(words)
+                self._thinking = False
+            raise
+        self._thinking = False
+        if made is None and words in self._lost:
+            raise Unconfirmed("the interaction wore off under an answer that may be there")
+        return made
 
     async def _follow_up(self, **what: Any) -> discord.Message:
         ephemeral = self._interaction.guild_id is not None
@@ -250,6 +293,18 @@ def view(buttons: Sequence[Button]) -> discord.ui.View | None:
         shown.add_item(discord.ui.Button(label=button.label[:_LABEL], custom_id=button.id))
     shown.stop()
     return shown
+
+
+def _file(name: str, content: bytes) -> discord.File:
+    return discord.File(BytesIO(content), filename=name)
+
+
+def _says(message: discord.Message, text: str, buttons: Sequence[Button]) -> bool:
+    """Whether a message is what was asked for, and no earlier one; Discord trims what it is sent."""
+    rows = (row.children for row in message.components if isinstance(row, discord.ActionRow))
+    pressed = [button.custom_id for row in rows for button in row if isinstance(button, discord.Button)]
+    same_words = message.content.strip() == text.strip() and not message.attachments
+    return same_words and pressed == [button.id for button in buttons]
 
 
 def _shown(buttons: Sequence[Button]) -> dict[str, Any]:

@@ -54,8 +54,8 @@ class TelegramAdapter:
         try:
             await insist(bot.initialize, self._pace.tempo, on=f"a start at {self._base_url}")
             line = self._line = Line(bot, submit, self._pace, now=self._clock, drafts=self._drafts)
+            menus = line.errands.start(write_menus(bot, commands, self._pace.tempo))
             try:
-                line.errands.start(write_menus(bot, commands))
                 await seen()
                 if self._webhook is not None:
                     await serve(bot, self._webhook, line.take, self._pace.tempo)
@@ -63,12 +63,15 @@ class TelegramAdapter:
                     await Poller(bot, polls, self._pace).run(line.look_ahead, line.take)
             finally:
                 self._line = None
+                menus.cancel()  # the next start writes them
                 await line.close()
         finally:
             await bot.shutdown()
 
     async def notify(self, chat: ChatRef, reply: Reply) -> None:
-        """Send something nobody asked for just now. Raises DeliveryError."""
+        """Send something nobody asked for just now. Raises DeliveryError, also for what is private and a group."""
+        if reply.private and not chat.private:
+            raise DeliveryError("nobody can be written to privately in a group on Telegram")
         await self._up().delivery(chat).send(reply)
 
     def sink(self, incoming: Incoming, *, shown: tuple[str, ...] = (), begun: bool = False) -> Sink:
@@ -81,12 +84,17 @@ class TelegramAdapter:
         return self._line
 
 
-async def check(token: str, base_url: str = API, proxy: str | None = None, *, polls: bool = False) -> str:
+async def check(
+    token: str, base_url: str = API, proxy: str | None = None, *, polls: bool = False, webhook: Webhook | None = None
+) -> str:
     """Return the "@name" of the bot a token belongs to. Raises AdapterError, which names the fix.
 
-    ``polls``: the bot is to poll, so that a webhook somebody has set for it is an error, too.
+    ``polls``: the bot is to poll, so that a webhook somebody has set for it is an error, too. ``webhook``: it is to
+    be served by this one, so that one without a secret is an error.
     """
     quieten()
+    if webhook is not None:
+        webhook.proof()
     with explained(base_url):
         async with make_bot(token, base_url, proxy)[0] as bot:
             if polls and (await bot.get_webhook_info()).url:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import traceback
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain, repeat
@@ -40,6 +41,10 @@ _CONNECTIONS: Final = 32
 """Requests at the same time; what is more waits its turn."""
 _READ_SECONDS: Final = 20.0
 """Longer than the SDK's 5: a send given up too early has an unknown outcome."""
+_DOUBTS: Final = (1.0, 5.0, 15.0)
+"""Seconds before each time it is asked again whether a token is known that worked before."""
+_CLOSE_SECONDS: Final = 5.0
+"""Time for a connection to close."""
 _BEFORE_THE_REQUEST: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 """Faults of a connection that was never made."""
 
@@ -74,7 +79,9 @@ class PollRequest(HTTPXRequest):
 
     async def renew(self) -> None:
         """Drop the connection and whatever hangs in it, and begin another."""
-        await self.shutdown()
+        with suppress(TimeoutError):  # what hangs counts as closed all the same
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self.shutdown()
         await self.initialize()
 
 
@@ -160,6 +167,25 @@ async def insist(request: Callable[[], Awaitable[T]], tempo: Tempo, *, on: str, 
         except TelegramError as error:
             _log.warning("Telegram cannot be reached for %s, trying again: %s", on, error)
             await tempo.sleep(next(pauses))
+
+
+async def doubt(bot: Bot, tempo: Tempo) -> None:
+    """Ask a few times whether a token that worked is refused now: a server on the way may just once know nothing.
+
+    Raises AdapterError when it is.
+    """
+    for pause in _DOUBTS:
+        await tempo.sleep(pause)
+        try:
+            await bot.get_me()
+        except InvalidToken:
+            continue
+        except TelegramError as error:
+            _log.warning("Telegram cannot be asked about the token: %s", error)
+        else:
+            _log.warning("Telegram did not know the token once, and knows it again")
+        return
+    raise AdapterError(REFUSED)
 
 
 def growing() -> Iterator[float]:

@@ -15,12 +15,12 @@ from bot.adapters.telegram.connection import NAME, Pace, pass_over
 from bot.adapters.telegram.media import Files
 from bot.adapters.telegram.outlet import Moves, TelegramOutlet
 from bot.adapters.telegram.reading import Reader, moved
-from bot.delivery import Budget, Delivery, Discreet, Errands, Gate
+from bot.delivery import Budget, Delivery, Discreet, Errands, Gates
 from bot.message import ChatRef, Edited, Incoming, Moved, Press, Sink, Submit, Update
 
-FRAMES_A_SECOND: Final = 30.0
+FRAMES_A_SECOND: Final = 20.0
 """Frames of all growing answers together: Telegram takes about 30 messages a second from a bot (Bots FAQ, "My bot is
-hitting limits")."""
+hitting limits"). The rest is left to final texts and typing signs."""
 _STOP_SECONDS: Final = 10.0
 """Time for replies under way to arrive once the bot is told to stop."""
 
@@ -37,8 +37,7 @@ class Line:
         self._drafts = drafts
         self._reader = Reader(bot.bot, Files(bot).fetch, now)
         self._moves = Moves(self._tell_move)
-        self._gates: dict[str, Gate] = {}
-        self._budget = Budget(pace.tempo, FRAMES_A_SECOND)
+        self._gates: Gates[str] = Gates(pace.tempo, Budget(pace.tempo, FRAMES_A_SECOND))
 
     def look_ahead(self, update: TelegramUpdate) -> None:
         """See an update that comes after others not yet taken."""
@@ -68,7 +67,7 @@ class Line:
             begun=begun,
         )
         if typing:
-            answer.type()
+            answer.type(incoming.chat.thread)
         return self._discreet(answer, incoming.chat, incoming.user_id)
 
     def delivery(
@@ -83,8 +82,7 @@ class Line:
         """Where messages into a chat go. All topics of a group share its limits, and so its gate."""
         outlet = TelegramOutlet(self._bot, chat, self._moves, answers=answers, draft_id=draft_id)
         pause = self._pace.edit_private if chat.private else self._pace.edit_group
-        gate = self._gates.setdefault(chat.key, Gate(self._pace.tempo, pause, self._budget))
-        return Delivery(outlet, gate, self.errands, shown=shown, begun=begun)
+        return Delivery(outlet, self._gates.get(chat.key, pause), self.errands, shown=shown, begun=begun)
 
     async def close(self) -> None:
         """Let replies under way arrive, for a while, and take no more."""

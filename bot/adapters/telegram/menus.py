@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from telegram import (
@@ -13,27 +14,47 @@ from telegram import (
     BotCommandScopeAllGroupChats,
     BotCommandScopeAllPrivateChats,
 )
-from telegram.error import TelegramError
+from telegram.error import RetryAfter, TelegramError
 
+from bot.adapters.telegram.connection import seconds
+from bot.delivery import Tempo
 from bot.message import CommandSpec
 
 _log: Final = logging.getLogger(__name__)
 
 _DEFAULT: Final = "en"
 """Its menu is the one of every language without its own."""
+_FLOODS: Final = 5
+"""Floods that one menu waits out."""
 _CODE_LENGTH: Final = 2
 """Telegram's languages are two letters; it knows one Chinese."""
 
 
-async def write_menus(bot: Bot, commands: Sequence[CommandSpec]) -> None:
-    """Write each menu that the platform does not have like this; one that is refused stops no other."""
+async def write_menus(bot: Bot, commands: Sequence[CommandSpec], tempo: Tempo) -> None:
+    """Write each menu that the platform does not have like this; one that is refused stops no other.
+
+    Floods are waited out, a few times.
+    """
     for scope, language, menu in _menus(commands):
         code = None if language == _DEFAULT else language
         try:
-            if list(await bot.get_my_commands(scope=scope, language_code=code)) != menu:
-                await bot.set_my_commands(menu, scope=scope, language_code=code)
+            await _patiently(partial(_write, bot, menu, scope, code), tempo)
         except TelegramError as error:
             _log.warning("The command menu (%s, %s) was not written: %s", scope.type, language, error)
+
+
+async def _write(bot: Bot, menu: list[BotCommand], scope: BotCommandScope, code: str | None) -> None:
+    if list(await bot.get_my_commands(scope=scope, language_code=code)) != menu:
+        await bot.set_my_commands(menu, scope=scope, language_code=code)
+
+
+async def _patiently(write: Callable[[], Awaitable[None]], tempo: Tempo) -> None:
+    for _ in range(_FLOODS):
+        try:
+            return await write()
+        except RetryAfter as flood:
+            await tempo.sleep(seconds(flood))
+    return await write()
 
 
 def _menus(commands: Sequence[CommandSpec]) -> Iterator[tuple[BotCommandScope, str, list[BotCommand]]]:

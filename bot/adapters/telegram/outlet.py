@@ -106,9 +106,9 @@ class TelegramOutlet:
         self._posted_in: dict[str, int] = {}
         self._draft_id = draft_id if chat.private and thread is None else None
 
-    def parts(self, text: str, *, markdown: bool) -> Sequence[Part]:
+    def parts(self, text: str, *, markdown: bool, most: int | None = None) -> Sequence[Part]:
         """Cut a text into messages of at most 4,096 UTF-16 units."""
-        return telegram_parts(text, markdown=markdown)
+        return telegram_parts(text, markdown=markdown, most=most)
 
     def repeatable(self, slot: int) -> bool:  # noqa: ARG002 - the platform has no nonce for any of them
         """Telegram cannot tell a repeated message from a second one."""

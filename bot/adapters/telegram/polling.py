@@ -16,7 +16,7 @@ from telegram import Bot
 from telegram import Update as TelegramUpdate
 from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 
-from bot.adapters.telegram.connection import REFUSED, UPDATES, Pace, PollRequest, growing, insist, seconds
+from bot.adapters.telegram.connection import UPDATES, Pace, PollRequest, doubt, growing, insist, seconds
 from bot.message import AdapterError
 
 CONFLICT: Final = (
@@ -28,6 +28,8 @@ _log: Final = logging.getLogger(__name__)
 
 _CONFLICT_PATIENCE: Final = 60.0
 """Seconds after which a second poller is no passing thing (a restart is)."""
+_CONFLICTS_TOLD: Final = 2
+"""The conflict of a row that is told."""
 _STALL_GRACE: Final = 30.0
 """Seconds a poll may take longer than it was asked to, and longest it may take in all."""
 _STALL_LIMIT: Final = 120.0
@@ -82,7 +84,8 @@ class Poller:
             try:
                 return await self._poll()
             except InvalidToken:
-                raise AdapterError(REFUSED) from None
+                await doubt(self._bot, self._pace.tempo)
+                pause = next(pauses)
             except TimeoutError:
                 _log.warning("A poll of Telegram did not come back; the connection is made anew")
                 await self._connection.renew()
@@ -142,13 +145,19 @@ class Conflicts:
     clock: Callable[[], float]
     first: float | None = None
     last: float = 0.0
+    row: int = 0
 
     def met(self) -> None:
-        """Tell the first of a row of conflicts in the log. Raises AdapterError when they last."""
+        """Tell the second of a row of conflicts in the log. Raises AdapterError when they last.
+
+        A single one is mostly our own: the platform still holds a poll whose connection broke.
+        """
         now = self.clock()
         if self.first is None or now - self.last > _CONFLICT_PATIENCE:
-            self.first = now
-            _log.error(CONFLICT)
+            self.first, self.row = now, 0
         self.last = now
+        self.row += 1
+        if self.row == _CONFLICTS_TOLD:
+            _log.error(CONFLICT)
         if now - self.first >= _CONFLICT_PATIENCE:
             raise AdapterError(CONFLICT)

@@ -7,7 +7,7 @@ import hmac
 import json
 import logging
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from telegram import Bot
 from telegram import Update as TelegramUpdate
+from telegram.error import InvalidToken, TelegramError
 
-from bot.adapters.telegram.connection import UPDATES, insist, readable
+from bot.adapters.telegram.connection import UPDATES, doubt, insist, readable
 from bot.adapters.telegram.polling import Take, whole
 from bot.delivery import Tempo
 from bot.message import AdapterError
@@ -29,6 +30,8 @@ _SECRET: Final = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _LARGEST_UPDATE: Final = 1_000_000
 """Bytes. An update is a few kilobytes: at most two texts of 4,096 characters with 100 entities each."""
 _STOP_SECONDS: Final = 10.0
+_LOOK_SECONDS: Final = 300.0
+"""Pause between two looks whether the webhook is still set."""
 
 _NOT_PROTECTED: Final = (
     "A Telegram webhook needs a secret. Set TELEGRAM_WEBHOOK_SECRET to 1-256 characters out of A-Z, a-z, "
@@ -48,24 +51,46 @@ class Webhook:
     host: str = "127.0.0.1"
     port: int = 8443
 
+    def proof(self) -> str:
+        """The secret by which Telegram is known. Raises AdapterError when there is none, or none it can send."""
+        if self.secret is None or not _SECRET.fullmatch(self.secret):
+            raise AdapterError(_NOT_PROTECTED)
+        return self.secret
+
 
 async def serve(bot: Bot, webhook: Webhook, take: Take, tempo: Tempo) -> None:
     """Take updates until cancelled; the webhook stays set, so that Telegram keeps what comes meanwhile.
 
     Raises AdapterError for a missing secret, an address that cannot be listened on or that Telegram refuses.
     """
-    secret = webhook.secret
-    if secret is None or not _SECRET.fullmatch(secret):
-        raise AdapterError(_NOT_PROTECTED)
+    secret = webhook.proof()
+
+    async def put() -> str:
+        # One connection: more of them would deliver the messages of a chat out of order.
+        await bot.set_webhook(webhook.url, secret_token=secret, allowed_updates=UPDATES, max_connections=1)
+        return (await bot.get_webhook_info()).url
+
     async with _listening(webhook, _Receiver(secret, take)):
-        await insist(
-            # One connection: more of them would deliver the messages of a chat out of order.
-            lambda: bot.set_webhook(webhook.url, secret_token=secret, allowed_updates=UPDATES, max_connections=1),
-            tempo,
-            on="the webhook",
-            fix=_CHECK_URL,
-        )
-        await asyncio.get_running_loop().create_future()
+        url = await insist(put, tempo, on="the webhook", fix=_CHECK_URL)
+        while True:
+            await tempo.sleep(_LOOK_SECONDS)
+            url = await _looked_after(bot, url, put, tempo)
+
+
+async def _looked_after(bot: Bot, url: str, put: Callable[[], Awaitable[str]], tempo: Tempo) -> str:
+    """Set the webhook again if Telegram has another one than ``url``, or none; returns what it has then.
+
+    Raises AdapterError when the token is refused.
+    """
+    try:
+        if (await bot.get_webhook_info()).url != url:
+            _log.warning("Somebody took the Telegram webhook away or set another one; it is set again")
+            return await put()
+    except InvalidToken:
+        await doubt(bot, tempo)
+    except TelegramError as error:
+        _log.warning("Telegram did not tell whether the webhook is still set, or did not set it again: %s", error)
+    return url
 
 
 @asynccontextmanager
