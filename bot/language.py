@@ -17,7 +17,8 @@ MANY_SIGNS: Final = 4
 _ENGLISH: Final = regex.compile(
     r"\b(?:i|i'm|i've|you|he|she|it|it's|we|they|me|my|your|his|her|our|their|this|that|these|those|there|the|an?|is|am"
     r"|are|was|were|be|been|do|does|did|don't|have|has|had|can|could|will|would|should|not|no|yes|and|or|but|if|when"
-    r"|what|which|who|where|why|how|of|to|in|on|at|for|with|from|about|please|thanks?|hello|hi)\b",
+    r"|what|which|who|where|why|how|of|to|in|on|at|for|with|from|about|please|thanks?|hello|hi|us|let|speak|talk|tell|say"
+    r"|know|think|want|need|like|love|got?|come|make|see)\b",
     regex.IGNORECASE,
 )
 _CHINESE: Final = regex.compile(
