@@ -19,9 +19,11 @@ import typer
 from bot import __version__, logs, replay, setup
 from bot import app as composition
 from bot import check as checks
+from bot.bench import cost as bench_cost
 from bot.bench import delivery as bench_delivery
 from bot.bench import recall as bench_recall
 from bot.bench import speed as bench_speed
+from bot.bench import write as bench_write
 from bot.embedders import choose_embedder
 from bot.message import AdapterError
 from config.settings import Settings, SettingsError, load
@@ -40,7 +42,7 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-bench = typer.Typer(help="Measure recall or speed on this machine.", no_args_is_help=True)
+bench = typer.Typer(help="Measure recall, writing, speed, delivery or cost on this machine.", no_args_is_help=True)
 cli.add_typer(bench, name="bench")
 
 Data = Annotated[
@@ -146,6 +148,22 @@ def delivery_bench(
 ) -> None:
     """Measure how answers reach many chats at once, some of them flooded."""
     _look(lambda: bench_delivery.main(chats=chats, frames=frames, as_json=as_json))
+
+
+@bench.command(name="write")
+def write_bench(
+    *,
+    data: Annotated[Path, typer.Option("--data", metavar="DIR", help="Folder that holds writepath.")],
+    as_json: Json = False,
+) -> None:
+    """Measure what is written of what people say, what is not, and what it replaces."""
+    _look(lambda: bench_write.main(data, as_json=as_json))
+
+
+@bench.command(name="cost")
+def cost_bench(*, as_json: Json = False) -> None:
+    """Measure how often the models are asked in a day of several people, and for how many tokens."""
+    _look(lambda: bench_cost.main(as_json=as_json))
 
 
 def main() -> None:

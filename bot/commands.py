@@ -271,6 +271,7 @@ class Shown:
     when: str
     since: str
     inferred: bool
+    unsure: bool
 
 
 def _shown(entry: Entry, owner: Account, number: int) -> Shown:
@@ -287,6 +288,7 @@ def _shown(entry: Entry, owner: Account, number: int) -> Shown:
         when=entry.span.start.astimezone(zone).date().isoformat() if isinstance(entry, Event) else "",
         since=entry.provenance.said_at.astimezone(zone).date().isoformat(),
         inferred=entry.provenance.source == "summary",
+        unsure=entry.provenance.unsure,
     )
 
 

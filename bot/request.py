@@ -16,7 +16,7 @@ from bot.window import WINDOW_SHARE
 from config.locales import phrase
 from config.prompts import render
 from config.settings import Settings
-from memory import asks_about_everything, block, is_question
+from memory import asks_about_everything, block, day_of, is_question
 from memory.model import Account, Chat, Message, Recollection
 from memory.ports import TokenCounter
 
@@ -70,6 +70,7 @@ class Requests:
                 "speaker": "" if unit.speaker == owner.name else unit.speaker,
                 "text": unit.text,
                 "date": unit.at.astimezone(zone).date().isoformat(),
+                "when": "" if unit.when is None else day_of(unit.when, owner).removeprefix("on "),
                 "sure": unit.band != "perhaps",
                 "outdated": unit.outdated is not None,
             }

@@ -153,6 +153,12 @@ class DistilSettings(Section):
     max_messages: int = Field(60, ge=4, description="Messages in one call; a longer session is cut.")
     attempts: int = Field(3, ge=1, description="Tries before a batch is set aside with its reason.")
     at_once: int = Field(2, ge=1, description="Sessions distilled at the same time.")
+    tokens_per_person_a_day: int = Field(
+        0, ge=0, description="Tokens after which one person's sessions wait for the next day (UTC); 0 = no limit."
+    )
+    tokens_a_day: int = Field(
+        0, ge=0, description="Tokens after which everybody's sessions wait for the next day (UTC); 0 = no limit."
+    )
 
 
 class JobSettings(Section):

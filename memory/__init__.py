@@ -5,7 +5,7 @@ imported.
 """
 
 from memory.answering import Heard, Waiting
-from memory.block import block
+from memory.block import block, day_of
 from memory.db import DATABASE_NAME, DatabaseError, inspect
 from memory.face import Memory, Owed
 from memory.forget import PickError, Plan
@@ -37,6 +37,7 @@ __all__ = [
     "asks_about_everything",
     "attribute_label",
     "block",
+    "day_of",
     "detect_language",
     "inspect",
     "is_question",

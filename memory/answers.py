@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import json_repair
 
 Fault = Literal["cut", "empty", "no_json", "no_items", "schema"]
 Item = dict[str, Any]
+
+FAULTS: Final[Mapping[Fault, str]] = {
+    "cut": "the answer was cut off",
+    "empty": "the answer was empty",
+    "no_json": "the answer held no JSON",
+    "no_items": "the answer held JSON, but no list of items",
+    "schema": "the answer repeated the schema instead of filling it in",
+}
+"""What is wrong with an answer that is none, in words for the log."""
 
 _WRAPPERS: Final[Mapping[str, str | None]] = {
     "items": None,
@@ -33,19 +42,22 @@ _ITEM_KEYS: Final = frozenset({"text", "value", "fact", "memory", "content", "ve
 _DEEPEST: Final = 24
 """Our own schema is five deep; anything far deeper is noise that would only exhaust the parser's stack."""
 
+_LARGEST: Final = 10**15
+"""Of whole numbers; far beyond the number of any message or year."""
+
 _LONGEST: Final = 400_000
 """Characters read of an answer; no token limit we ask for comes near."""
 
-_REASONING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>|\A.*</(?:think|thinking|reasoning)>", re.DOTALL)
+_REASONING = re.compile(r"<(/?)(?:think|thinking|reasoning)>")
 _JSON_START = re.compile(r"""[\[{]\s*["'“\[{]""")
 
 
 class AnswerError(Exception):
-    """The answer is no answer. ``fault`` tells a cut-off one from a chatty one for the log and the retry."""
+    """The answer is no answer. ``fault`` tells a cut-off one from a chatty one; ``str()`` is for the log."""
 
     def __init__(self, fault: Fault) -> None:
-        super().__init__(fault)
-        self.fault = fault
+        super().__init__(FAULTS[fault])
+        self.fault: Fault = fault
 
 
 def parse(text: str, *, cut: bool = False) -> list[Item]:
@@ -57,25 +69,42 @@ def parse(text: str, *, cut: bool = False) -> list[Item]:
     """
     if cut:
         raise AnswerError("cut")
-    said = _REASONING.sub("", text[:_LONGEST]).strip()
+    said = _without_reasoning(text[:_LONGEST].strip())
     if not said:
         raise AnswerError("empty")
-    wrapped: list[Item] | None = None
-    loose: list[Item] = []
+    items: list[Item] = []
+    answered = False
     fault: Fault = "no_json"
     for region in _regions(said):
-        value = _decode(region)
-        if _is_item(value):
-            loose.append(value)
-            continue
+        value = _tamed(_decode(region))
         try:
-            # A draft may precede the answer: of several whole lists the last one counts.
-            wrapped = _listed(value) or wrapped or []
+            # Several lists are drafts or parts; what is in any is checked against the words all the same.
+            items += [value] if _is_item(value) else _listed(value)
+            answered = True
         except AnswerError as error:
             fault = error.fault if fault == "no_json" else fault
-    if wrapped is None and not loose:
+    if not answered:
         raise AnswerError(fault)
-    return wrapped or loose
+    return items
+
+
+def _without_reasoning(text: str) -> str:
+    """Drop thinking aloud around the answer; inside it, a tag is somebody's words. Raises AnswerError."""
+    if text.startswith(("{", "[")):
+        return text
+    kept: list[str] = []
+    inside, position = False, 0
+    for tag in _REASONING.finditer(text):
+        ends = bool(tag[1])
+        if ends and not inside:
+            kept.clear()  # Some models leave out the opening tag: all that came before was thought.
+        elif not ends and not inside:
+            kept.append(text[position : tag.start()])
+        inside, position = not ends, tag.end()
+    rest = "".join(kept if inside else [*kept, text[position:]]).strip()
+    if inside and not rest:
+        raise AnswerError("cut")
+    return rest
 
 
 def _regions(text: str) -> Iterator[str]:
@@ -122,9 +151,30 @@ def _closing(text: str, start: int) -> int | None:
 
 def _decode(region: str) -> Any:
     try:
-        return json.loads(region)
+        return json.loads(region, object_pairs_hook=_merged)
     except ValueError:
         return json_repair.loads(region, skip_json_loads=True)
+
+
+def _tamed(value: Any) -> Any:
+    """Return a decoded value without the whole numbers nobody can mean: no float holds them, no text may."""
+    if isinstance(value, dict):
+        return {key: _tamed(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_tamed(each) for each in value]
+    return None if isinstance(value, int) and abs(value) > _LARGEST else value
+
+
+def _merged(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; of a key that comes twice lists are joined, of anything else the last counts."""
+    merged: dict[str, Any] = {}
+    for key, value in pairs:
+        before = merged.get(key)
+        if isinstance(before, list) and isinstance(value, list):
+            before.extend(value)
+        else:
+            merged[key] = value
+    return merged
 
 
 def _is_item(value: Any) -> bool:

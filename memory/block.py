@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from config.prompts import render
-from memory.model import SELF, Account, Recalled, Recollection
+from memory.model import SELF, Account, Recalled, Recollection, Span
 
 _BREAKERS = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>{}&\u2028\u2029\u0085"}
 
@@ -34,11 +34,23 @@ def line(unit: Recalled, owner: Account) -> str:
     """
     about = "" if unit.subject == SELF else bare(unit.subject)
     since = "" if unit.outdated is None else f"outdated since {local_date(unit.outdated, owner)}"
-    marks = ["" if unit.kind == "message" else unit.kind, about, "perhaps" if unit.band == "perhaps" else "", since]
+    on = "" if unit.when is None else day_of(unit.when, owner)
+    marks = ["" if unit.kind == "message" else unit.kind, on, about, "perhaps" if unit.band == "perhaps" else "", since]
     marked = ", ".join(mark for mark in marks if mark)
     speaker = "" if unit.speaker in {"", owner.name} else bare(unit.speaker)
     parts = [local_date(unit.at, owner), marked and f"({marked})", speaker and f"{speaker}:", quoted(unit.text)]
     return " ".join(part for part in parts if part)
+
+
+def day_of(when: Span, owner: Account) -> str:
+    """When an event is, as exactly as is known; "" for what recurs, whose words say it."""
+    if when.rrule is not None:
+        return ""
+    zone = ZoneInfo(owner.zone)
+    start, last = when.start.astimezone(zone), (when.end - timedelta(microseconds=1)).astimezone(zone)
+    if when.precision in ("minute", "hour"):
+        return f"on {start:%Y-%m-%d %H:%M}"
+    return f"on {start:%Y-%m-%d}" if start.date() == last.date() else f"from {start:%Y-%m-%d} to {last:%Y-%m-%d}"
 
 
 def quoted(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import accumulate
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -27,6 +28,8 @@ KNOWN_LINES: Final = 40
 """Memories shown so that they are not repeated: those that share most words with the session."""
 GAP: Final = timedelta(hours=6)
 """A silence that ends a batch even inside one session: an imported log has one session for years."""
+MOST_MESSAGES: Final = 60
+"""Messages in one request unless the settings say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,21 @@ def citable(message: Message) -> bool:
     return message.role == "user" and message.kind == "said" and any(mark.isalnum() for mark in message.text)
 
 
-def brief(owner: Account, batch: Batch, known: Sequence[Entry], *, fault: str = "") -> Briefing:
-    """Lay out a batch for the model; ``fault`` is what was wrong with its last answer ("" at first)."""
-    covered = [_shown(message) for message in fitting(batch.messages)]
+def brief(
+    owner: Account,
+    batch: Batch,
+    known: Sequence[Entry],
+    *,
+    most: int = MOST_MESSAGES,
+    halvings: int = 0,
+    fault: str = "",
+) -> Briefing:
+    """Lay out a batch for the model.
+
+    ``most`` bounds the messages of a request, ``halvings`` says how often one has come to nothing since, ``fault``
+    what was wrong with the last answer ("" at first, else an ``answers.Fault``).
+    """
+    covered = [_shown(message) for message in fitting(batch.messages, most=most, halvings=halvings)]
     own = [message for message in covered if citable(message)]
     said = " ".join(message.text for message in own)
     tongue = written(language(said) or owner.language)
@@ -81,16 +96,33 @@ def brief(owner: Account, batch: Batch, known: Sequence[Entry], *, fault: str = 
     )
 
 
-def fitting(messages: Sequence[Message]) -> list[Message]:
-    """Return the first messages that make one request, at least one: cut at a long silence or by size."""
-    covered = [messages[0]]
-    room = BATCH_CHARACTERS - min(len(messages[0].text), MESSAGE_CHARACTERS)
-    for message in messages[1:]:
-        room -= min(len(message.text), MESSAGE_CHARACTERS)
-        if room < 0 or message.at - covered[-1].at > GAP:
-            break
-        covered.append(message)
-    return covered
+def fitting(messages: Sequence[Message], *, most: int = MOST_MESSAGES, halvings: int = 0) -> list[Message]:
+    """Return the first messages that make one request, at least one.
+
+    What ends at a long silence or is all there is goes as a whole. What is too much is cut at its longest silence,
+    not before its middle, so that there are at most twice the requests; among equal silences at the last.
+    """
+    stretch = _stretch(messages)
+    whole = _prefix(stretch, most)
+    if halvings:
+        whole = _prefix(stretch, max(1, whole >> halvings))
+    if whole == len(stretch):
+        return stretch
+    middle = (whole + 1) // 2
+    cut = max(range(middle, whole + 1), key=lambda place: (stretch[place].at - stretch[place - 1].at, place))
+    return stretch[:cut]
+
+
+def _stretch(messages: Sequence[Message]) -> list[Message]:
+    """Return the first messages up to a silence that ends a batch in any case."""
+    ends = (place for place in range(1, len(messages)) if messages[place].at - messages[place - 1].at > GAP)
+    return list(messages[: next(ends, len(messages))])
+
+
+def _prefix(messages: Sequence[Message], most: int) -> int:
+    """Count the first messages that have room in a request, at least one."""
+    sizes = accumulate(min(len(message.text), MESSAGE_CHARACTERS) for message in messages[:most])
+    return max(1, sum(size <= BATCH_CHARACTERS for size in sizes))
 
 
 def nearest(known: Sequence[Entry], said: str) -> list[str]:

@@ -112,16 +112,36 @@ class EntryStore(ABC, Generic[E]):
         at: datetime,
         successor: int | None,
         reason: str,
-        ended_by: int | None = None,
+        ended: Citation | None = None,
     ) -> bool:
         """Close a memory, with a pointer to what took its place; whether it was open.
 
-        ``ended_by`` is the journal line that ended it where nothing took its place.
+        ``ended`` are the words that ended it where nothing took its place.
         """
+        by, said = (None, None) if ended is None else (ended.message, stamp(ended.at))
         changed = await self._db.execute(
-            f"UPDATE {self.table} SET retired_at = ?, successor = ?, reason = ?, ended_by = ?"
+            f"UPDATE {self.table} SET retired_at = ?, successor = ?, reason = ?, ended_by = ?, ended_at = ?"
             " WHERE id = ? AND id BETWEEN ? AND ? AND retired_at IS NULL",
-            (stamp(at), successor, reason, ended_by, id_, owner.first_id, owner.last_id),
+            (stamp(at), successor, reason, by, said, id_, owner.first_id, owner.last_id),
+        )
+        return changed > 0
+
+    async def closed_at(self, owner: Account, at: datetime) -> list[E]:
+        """The visible memories that one batch of the gate closed, by its time."""
+        return await self._select(owner, "retired_at = :at", at=stamp(at))
+
+    async def doubt(self, owner: Account, id_: int, sure: int | None) -> None:
+        """Mark a memory as said unsurely against a ``sure`` one; None takes the mark off."""
+        await self._db.execute(
+            f"UPDATE {self.table} SET doubts = ? WHERE id = ? AND id BETWEEN ? AND ?",
+            (sure, id_, owner.first_id, owner.last_id),
+        )
+
+    async def asked(self, owner: Account, id_: int, *, at: datetime) -> bool:
+        """Note that its owner was asked about an unsure memory; False when that was noted before."""
+        changed = await self._db.execute(
+            f"UPDATE {self.table} SET asked_at = ? WHERE id = ? AND id BETWEEN ? AND ? AND asked_at IS NULL",
+            (stamp(at), id_, owner.first_id, owner.last_id),
         )
         return changed > 0
 
@@ -145,7 +165,8 @@ class EntryStore(ABC, Generic[E]):
     async def reopen(self, owner: Account, id_: int) -> bool:
         """Undo a retirement; whether it was closed."""
         changed = await self._db.execute(
-            f"UPDATE {self.table} SET retired_at = NULL, successor = NULL, reason = NULL, ended_by = NULL"
+            f"UPDATE {self.table} SET retired_at = NULL, successor = NULL, reason = NULL, ended_by = NULL,"
+            " ended_at = NULL"
             " WHERE id = ? AND id BETWEEN ? AND ? AND retired_at IS NOT NULL",
             (id_, owner.first_id, owner.last_id),
         )
@@ -228,6 +249,11 @@ class EntryStore(ABC, Generic[E]):
                 " AND id BETWEEN ? AND ?",
                 (listed, owner.first_id, owner.last_id),
             )
+            await self._db.execute(
+                f"UPDATE {self.table} SET doubts = NULL WHERE doubts IN (SELECT value FROM json_each(?))"
+                " AND id BETWEEN ? AND ?",
+                (listed, owner.first_id, owner.last_id),
+            )
             return await self._db.execute(
                 f"DELETE FROM {self.table} WHERE id IN (SELECT value FROM json_each(?))", (listed,)
             )
@@ -238,7 +264,11 @@ class EntryStore(ABC, Generic[E]):
     async def _read(self, owner: Account, condition: str, values: Mapping[str, object]) -> list[E]:
         parameters = {**values, "lo": owner.first_id, "hi": owner.last_id}
         chosen = f"FROM {self.table} WHERE id BETWEEN :lo AND :hi AND {condition}"
-        rows = await self._db.fetch(f"SELECT * {chosen} ORDER BY id", parameters)
+        doubted = (
+            f"(SELECT sure.id FROM {self.table} AS sure WHERE sure.id = {self.table}.doubts"
+            " AND sure.retired_at IS NULL AND sure.hidden_by IS NULL)"
+        )
+        rows = await self._db.fetch(f"SELECT *, {doubted} AS doubted {chosen} ORDER BY id", parameters)
         cited = await self._db.fetch(
             f"SELECT entry, message, quote, at FROM citations WHERE entry IN (SELECT id {chosen})"
             " ORDER BY entry, at, message",
@@ -312,4 +342,7 @@ def _provenance(row: sqlite3.Row, citations: tuple[Citation, ...]) -> Provenance
         successor=row["successor"],
         reason=row["reason"],
         citations=citations,
+        doubts=row["doubted"],
+        asked_at=moment(row["asked_at"]),
+        ended_at=moment(row["ended_at"]),
     )

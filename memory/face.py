@@ -15,6 +15,7 @@ from memory.accounts import Accounts, Chats
 from memory.answering import Answering, Heard, Waiting
 from memory.db import Database
 from memory.distill import Distiller
+from memory.doubts import Doubt, Doubts
 from memory.embedding import Embeddings
 from memory.facts import Facts
 from memory.forget import Forgetting, Plan
@@ -86,6 +87,7 @@ class Memory:
         )
         self._indexes = Indexes(self._stores)
         self._gate = Gate(db, self._stores)
+        self._doubts = Doubts(self._stores)
         self._moves = Moves(db)
         self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores)
         self._revising = Revising(
@@ -197,7 +199,9 @@ class Memory:
         """Let the rules read the owner's own words and pass what is certain through the write gate."""
         if message.role != "user" or message.kind != "said":
             return []
-        found = rules.candidates(message.text, message_id=message.id, at=message.at, language_hint=owner.language)
+        found = rules.candidates(
+            message.text, message_id=message.id, at=message.at, language_hint=owner.language, zone=owner.zone
+        )
         return await self._admit(owner, chat, message, found)
 
     async def remember(self, owner: Account, chat: Chat, message: Message, text: str) -> Decision:
@@ -262,9 +266,7 @@ class Memory:
         (``since`` the :meth:`mark` it began at, by default the line it answers) while something was forgotten may
         rest on that: only that it was given is kept.
         """
-        reply = await self._answering.answered(
-            owner, chat, line, trace, delivered=delivered, also=also, since=since
-        )
+        reply = await self._answering.answered(owner, chat, line, trace, delivered=delivered, also=also, since=since)
         self._stores.embeddings.disturbed(owner)
         return reply
 
@@ -328,6 +330,20 @@ class Memory:
             for entry in await store.live(owner, now=now)
             if visible(entry.provenance.audience, room)
         ]
+
+    async def open_doubts(self, owner: Account, *, now: datetime) -> list[Doubt]:
+        """Where an unsure statement stands beside a sure one and the owner has not been asked about it yet."""
+        return await self._doubts.open(owner, now=now)
+
+    async def doubt_asked(self, owner: Account, doubt: Doubt, *, now: datetime) -> bool:
+        """Note that the owner is asked about a doubt, once and never again; False when that was done already."""
+        return await self._doubts.asked(owner, doubt, at=now)
+
+    async def undo_batch(self, owner: Account, *, at: datetime, now: datetime) -> list[Entry]:
+        """Bring back what one batch of the write gate closed at ``at``; returns what is open again."""
+        reopened = await self._gate.undo(owner, at=at, now=now)
+        self._indexes.forget(owner)
+        return reopened
 
     async def history(self, owner: Account) -> list[Entry]:
         """Everything but what was forgotten: live, superseded and expired memories."""

@@ -98,7 +98,7 @@ class Housekeeping:
         return {"embedded": embedded}
 
     async def distil(self, now: datetime) -> Mapping[str, int]:
-        """Distil the sessions that have gone idle, a few at a time, each once."""
+        """Distil the sessions that have gone idle, a few at a time, each once; one that fails stops no other."""
         if self._distiller is None:
             return {}
         distiller, limit = self._distiller, self._settings.distil
@@ -107,16 +107,21 @@ class Housekeeping:
 
         async def one(number: int) -> None:
             owner = await self._accounts.numbered(number)
-            for session in await self._sessions.due(owner, now=now, attempts=limit.attempts):
+            for session in await self._sessions.due(owner, now=now):
                 async with gate:
                     if totals["unavailable"]:
                         return  # The model is down: the others wait for the next round instead of asking it, too.
-                    report = await distiller.distil(owner, session)
+                    try:
+                        report = await distiller.distil(owner, session)
+                    except Exception:
+                        log.exception("the distillation of session %d failed; it is tried again", session.no)
+                        continue
                     totals.update(report.counts)
-                self._indexes.forget(owner)
-                self._stores.embeddings.disturbed(owner)
+                if report.decisions:
+                    self._indexes.forget(owner)
+                    self._stores.embeddings.disturbed(owner)
 
-        due = await self._sessions.owners_due(now=now, attempts=limit.attempts)
+        due = await self._sessions.owners_due(now=now)
         outcomes = await asyncio.gather(*(one(number) for number in due), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, Exception):

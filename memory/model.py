@@ -126,7 +126,12 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What every long-term memory carries besides its content. Times are aware UTC."""
+    """What every long-term memory carries besides its content. Times are aware UTC.
+
+    ``doubts`` is the sure memory this unsure one was said against, as long as that one stands; ``asked_at`` when
+    its owner was asked which of the two holds. ``ended_at`` is when the words were said that ended it where
+    nothing took its place, ``retired_at`` when that was worked out.
+    """
 
     audience: int
     source: Source
@@ -141,6 +146,14 @@ class Provenance:
     successor: int | None = None
     reason: str | None = None
     citations: tuple[Citation, ...] = ()
+    doubts: int | None = None
+    asked_at: datetime | None = None
+    ended_at: datetime | None = None
+
+    @property
+    def unsure(self) -> bool:
+        """Whether something surer says otherwise."""
+        return self.doubts is not None
 
     def live(self, now: datetime) -> bool:
         """Neither superseded nor expired at ``now``."""
@@ -272,7 +285,8 @@ class Recalled:
 
     ``cites`` are the ids of the journal lines the unit is or cites; ``scores`` name each term that
     made up ``score``; ``band`` is "always" for always-read lines, "full" or "perhaps" otherwise. ``outdated``
-    is when what a journal line said was closed by something newer, None while it stands.
+    is when what a journal line said was closed by something newer, None while it stands. ``when`` is the time
+    of an event.
     """
 
     id: int
@@ -286,6 +300,7 @@ class Recalled:
     speaker: str = ""
     scores: dict[str, float] = field(default_factory=dict)
     outdated: datetime | None = None
+    when: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

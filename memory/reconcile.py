@@ -7,20 +7,21 @@ one transaction and reads back what it wrote.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Protocol
 
-from memory import slots
+from memory import lifetimes, slots
 from memory.db import Database
 from memory.facts import Facts
 from memory.journal import Journal
-from memory.model import EVERYWHERE, PRIVATE, Account, Candidate, Decision, Entry, Event, Message, ProfileLine
+from memory.likeness import Pair, Ruling, roles
+from memory.model import EVERYWHERE, PRIVATE, Account, Candidate, Citation, Decision, Entry, Event, Message, ProfileLine
 from memory.profile import Profile
 from memory.sameness import fingerprint
 from memory.timeline import Timeline
-from memory.verdicts import Setting, Verdict, covers, judge, said_at
+from memory.verdicts import SURE, UNDONE, Setting, Verdict, Weight, covers, judge, said_at
 
 MAX_RETIREMENTS: Final = 8
 """Memories one batch may close; beyond it old and new both stay. A model that misreads a session can then spoil
@@ -46,6 +47,10 @@ class Shelf(Protocol):
     def facts(self) -> Facts:
         """Sentences."""
 
+    @property
+    def entries(self) -> tuple[Profile, Timeline, Facts]:
+        """The three of them."""
+
 
 @dataclass
 class _Batch:
@@ -58,9 +63,13 @@ class _Batch:
     known: dict[str, dict[int, Entry]] = field(default_factory=dict)
     may_close: int = MAX_RETIREMENTS
 
-    def words(self, candidate: Candidate) -> str:
+    def said(self, candidate: Candidate) -> list[Citation]:
         """The whole messages a candidate cites; a command is journaled without its words, so its quote stands in."""
-        return " ".join(self.lines[citation.message].text or citation.quote for citation in candidate.citations)
+        return [replace(c, quote=self.lines[c.message].text or c.quote) for c in candidate.citations]
+
+    def words(self, candidate: Candidate) -> str:
+        """Their words."""
+        return " ".join(citation.quote for citation in self.said(candidate))
 
 
 class Gate:
@@ -102,6 +111,30 @@ class Gate:
                         merged.append(await self._merge(batch, kept, double))
         return merged
 
+    async def settle(self, owner: Account, ruled: Sequence[tuple[Pair, Ruling]], *, now: datetime) -> list[Decision]:
+        """Carry out what a model ruled about near duplicates; returns a decision for each row that was closed.
+
+        What was changed, closed or forgotten since it was asked stays as it is, and so does what would leave a
+        place without a memory. At most MAX_RETIREMENTS a call; :meth:`undo` takes them back by ``now``.
+        """
+        async with self._db.transaction():
+            decisions: list[Decision] = []
+            for pair, ruling in ruled:
+                batch = _Batch(owner, PRIVATE, now, {})
+                store = self._store(pair.earlier.kind)
+                found = await store.get(owner, [pair.earlier.id, pair.later.id])
+                earlier, later = found.get(pair.earlier.id), found.get(pair.later.id)
+                if earlier is None or later is None or (earlier, later) != (pair.earlier, pair.later):
+                    continue
+                if not (earlier.provenance.live(now) and later.provenance.live(now)):
+                    continue
+                if ruling == "supersedes" and Weight.of(later).questions(Weight.of(earlier)):
+                    await store.doubt(owner, later.id, earlier.id)
+                elif (order := roles(earlier, later, ruling)) and len(decisions) < MAX_RETIREMENTS:
+                    reason = "same" if ruling == "same" else "overtaken"
+                    decisions.append(await self._merge(batch, *order, reason=reason))
+        return decisions
+
     async def restore(self, owner: Account, closed: Sequence[Entry], *, now: datetime) -> list[Entry]:
         """Reopen memories whose successor is gone, unless something newer holds their place; returns those open again.
 
@@ -119,19 +152,76 @@ class Gate:
             if verdict.closed_by is not None:
                 await self._store(entry.kind).succeed(owner, entry.id, verdict.closed_by)
             elif verdict.action == "add":
-                await self._store(entry.kind).reopen(owner, entry.id)
-                await self._close(batch, entry.kind, verdict.closes, successor=entry.id, reason=verdict.reason)
-                reopened.append(await self._reread(batch, entry.kind, entry.id))
+                reopened.append(await self._reopen(batch, entry, verdict))
         return reopened
+
+    async def undo(self, owner: Account, *, at: datetime, now: datetime, reasons: Collection[str] = ()) -> list[Entry]:
+        """Open again what the batch of the time ``at`` (the ``now`` it was given) closed; returns those open again.
+
+        ``reasons`` limits it to retirements for these reasons. What the batch had written in their place is closed
+        in turn and weighs nothing any more, unless it was said again since. What has been overtaken or has expired
+        stays closed, and with it stays what took its place. Folded duplicates lose nothing and stay folded.
+        """
+        async with self._db.transaction():
+            reopened: list[Entry] = []
+            for store in self._stores.entries:
+                closed: list[Entry] = [e for e in await store.closed_at(owner, at) if _undoable(e, reasons)]
+                successors = {entry.provenance.successor for entry in closed}
+                for successor in sorted(successors, key=lambda id_: id_ or 0):
+                    batch = _Batch(owner, PRIVATE, now, {})
+                    mine = [entry for entry in closed if entry.provenance.successor == successor]
+                    reopened += await self._undo(batch, mine, successor, at=at)
+        return reopened
+
+    async def _undo(
+        self, batch: _Batch, closed: Sequence[Entry], successor: int | None, *, at: datetime
+    ) -> list[Entry]:
+        """Weigh what was closed in favour of one memory (or of none) as if that were not there."""
+        store = self._store(closed[0].kind)
+        usurper = (await store.get(batch.owner, [successor])).get(successor) if successor is not None else None
+        fresh = usurper is not None and (usurper.provenance.created_at, usurper.provenance.confirmed_at) == (at, None)
+        if usurper is not None and fresh:
+            # What came late and found its place taken is weighed again with the rest.
+            closed = await store.closed_by(batch.owner, [usurper.id], [])
+        without = {usurper.id} if usurper is not None and fresh else set()
+        reopened: list[Entry] = []
+        for entry in sorted(closed, key=lambda entry: Weight.of(entry).place):
+            known = (await self._known(batch, entry.kind)).values()
+            others = [other for other in known if other.id not in without | {entry.id}]
+            verdict = judge(_as_said(entry), others, Setting(entry.provenance.audience, batch.now))
+            if verdict.closed_by is not None:
+                await store.succeed(batch.owner, entry.id, verdict.closed_by)
+            elif verdict.action == "add":
+                if usurper is not None and not fresh:
+                    await store.uncite(batch.owner, usurper.id, _lent(entry, usurper))
+                reopened.append(await self._reopen(batch, entry, verdict))
+        if usurper is not None and fresh and reopened:
+            await store.retire(batch.owner, usurper.id, at=batch.now, successor=reopened[-1].id, reason=UNDONE)
+        return reopened
+
+    async def _reopen(self, batch: _Batch, entry: Entry, verdict: Verdict) -> Entry:
+        await self._store(entry.kind).reopen(batch.owner, entry.id)
+        await self._close(batch, entry.kind, verdict.closes, successor=entry.id, reason=verdict.reason)
+        await self._mark(batch, entry.kind, entry.id, verdict)
+        return await self._reread(batch, entry.kind, entry.id)
+
+    async def _mark(self, batch: _Batch, kind: str, id_: int, verdict: Verdict) -> None:
+        """Mark the doubts that a verdict sees, on the row itself and on those that are newer than it."""
+        store = self._store(kind)
+        await store.doubt(batch.owner, id_, verdict.doubts)
+        for unsure in verdict.doubted_by:
+            await store.doubt(batch.owner, unsure, id_)
+            await self._reread(batch, kind, unsure)
 
     async def _decide(self, batch: _Batch, candidate: Candidate) -> Decision:
         if refusal := _refusal(batch, candidate):
             return Decision("dropped", refusal)
         candidate = await self._in_its_slot(batch, candidate)
+        candidate = replace(candidate, expires_at=lifetimes.end(candidate, batch.said(candidate), batch.owner.zone))
         known = await self._known(batch, candidate.kind)
         verdict = judge(candidate, list(known.values()), Setting(batch.audience, batch.now, batch.words(candidate)))
         if len(verdict.closes) > batch.may_close:
-            verdict = Verdict("add" if verdict.action == "add" else "drop", "too_many_closed")
+            verdict = _bounded(verdict)
         batch.may_close -= len(verdict.closes)
         return await self._carry_out(batch, candidate, verdict)
 
@@ -152,11 +242,9 @@ class Gate:
             return await self._confirm(batch, candidate, verdict)
         store = self._store(candidate.kind)
         if verdict.action == "retire":
-            ended_by = max(candidate.citations, key=lambda citation: citation.at).message
+            ended = max(candidate.citations, key=lambda citation: citation.at)
             for id_ in verdict.closes:
-                await store.retire(
-                    batch.owner, id_, at=batch.now, successor=None, reason=verdict.reason, ended_by=ended_by
-                )
+                await store.retire(batch.owner, id_, at=batch.now, successor=None, reason=verdict.reason, ended=ended)
                 await self._reread(batch, candidate.kind, id_)
             return Decision("retired", verdict.reason, batch.known[candidate.kind][verdict.closes[0]], verdict.closes)
         # The new row first, then the old ones: at no moment is there no live value.
@@ -164,6 +252,7 @@ class Gate:
         await self._close(batch, candidate.kind, verdict.closes, successor=made.id, reason=verdict.reason)
         if verdict.closed_by is not None:
             await store.retire(batch.owner, made.id, at=batch.now, successor=verdict.closed_by, reason=verdict.reason)
+        await self._mark(batch, candidate.kind, made.id, verdict)
         stored = await self._reread(batch, candidate.kind, made.id)
         return Decision("superseded" if verdict.closes else "added", verdict.reason, stored, verdict.closes)
 
@@ -171,20 +260,24 @@ class Gate:
         store = self._store(candidate.kind)
         for citation in candidate.citations:
             await store.confirm(batch.owner, verdict.target, citation, confidence=candidate.confidence)
+        await self._close(batch, candidate.kind, verdict.closes, successor=verdict.target, reason="superseded")
+        if candidate.confidence >= SURE:
+            await store.doubt(batch.owner, verdict.target, None)
         stored = await self._reread(batch, candidate.kind, verdict.target)
-        return Decision("confirmed", verdict.reason, stored)
+        return Decision("confirmed", verdict.reason, stored, verdict.closes)
 
     async def _close(self, batch: _Batch, kind: str, ids: Iterable[int], *, successor: int | None, reason: str) -> None:
         for id_ in ids:
             await self._store(kind).retire(batch.owner, id_, at=batch.now, successor=successor, reason=reason)
             await self._reread(batch, kind, id_)
 
-    async def _merge(self, batch: _Batch, kept: Entry, double: Entry) -> Decision:
+    async def _merge(self, batch: _Batch, kept: Entry, double: Entry, *, reason: str = "duplicate") -> Decision:
+        """Close a memory in favour of another, which takes over its citations if it says the same."""
         store = self._store(kept.kind)
-        for citation in double.provenance.citations:
+        for citation in double.provenance.citations if reason != "overtaken" else ():
             await store.confirm(batch.owner, kept.id, citation, confidence=double.provenance.confidence)
-        await store.retire(batch.owner, double.id, at=batch.now, successor=kept.id, reason="duplicate")
-        return Decision("superseded", "duplicate", await self._reread(batch, kept.kind, kept.id), (double.id,))
+        await store.retire(batch.owner, double.id, at=batch.now, successor=kept.id, reason=reason)
+        return Decision("superseded", reason, await self._reread(batch, kept.kind, kept.id), (double.id,))
 
     async def _known(self, batch: _Batch, kind: str) -> dict[int, Entry]:
         """The owner's memories of a kind that a verdict can rest on, read once a batch and kept up to date."""
@@ -230,6 +323,24 @@ def _refusal(batch: _Batch, candidate: Candidate) -> str | None:
     if any(line.role != "user" or line.kind == "forwarded" for line in lines if line is not None):
         return "not_owner"
     return None
+
+
+def _bounded(verdict: Verdict) -> Verdict:
+    """What is left of a verdict that may close nothing more: old and new both stay, as an open question."""
+    if verdict.action == "retire":
+        return Verdict("drop", "too_many_closed")
+    return replace(verdict, reason="too_many_closed", closes=(), doubts=verdict.doubts or verdict.closes[0])
+
+
+def _undoable(entry: Entry, reasons: Collection[str]) -> bool:
+    reason = entry.provenance.reason
+    return reason not in {"duplicate", "outdated", "expired", UNDONE} and (not reasons or reason in reasons)
+
+
+def _lent(entry: Entry, usurper: Entry) -> list[int]:
+    """The messages whose words a memory lent to the one it was folded into; that one keeps at least one of its own."""
+    lent = {citation.message for citation in entry.provenance.citations if citation in usurper.provenance.citations}
+    return [] if lent >= {citation.message for citation in usurper.provenance.citations} else sorted(lent)
 
 
 def _as_said(entry: Entry) -> Candidate:

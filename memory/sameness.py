@@ -68,6 +68,18 @@ def fingerprint(text: str) -> tuple[str, ...]:
     return _sense(text).mark
 
 
+def undenied(text: str) -> tuple[str, ...]:
+    """Return the fingerprint without its denials: what a sentence and its denial have in common."""
+    return _sense(text).undenied
+
+
+def shared(one: str, other: str) -> tuple[int, float]:
+    """Return how many words two sentences share, and which share that is of the shorter one's, 0 to 1."""
+    ours, theirs = _sense(one).words, _sense(other).words
+    common = len(ours & theirs)
+    return common, common / min(len(ours), len(theirs)) if ours and theirs else 0.0
+
+
 def opposed(one: str, other: str) -> bool:
     """Whether two sentences differ in nothing but that one denies what the other says."""
     ours, theirs = _sense(one), _sense(other)

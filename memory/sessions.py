@@ -1,4 +1,4 @@
-"""Store of sessions: stretches of one chat, and how far each person's part in them is distilled."""
+"""Store of sessions: stretches of one chat, how far each person's part in them is distilled, and at what cost."""
 
 from __future__ import annotations
 
@@ -6,36 +6,44 @@ import json
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from memory.clock import moment, stamp
 from memory.db import Database
 from memory.journal import LINE, line
 from memory.model import Account, Chat, Message
 
-EARLIER_LINES = 6
+EARLIER_LINES: Final = 6
 """Lines before the new ones that a distillation may read for pronouns, never cite."""
+SPENDING_DAYS: Final = 400
+"""Days for which the tokens of a person's distillations are kept: a year, to be looked back on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session as one owner takes part in it."""
+    """A session as one owner takes part in it; ``failed`` is why its last try came to nothing ("" when none did)."""
 
     no: int
     chat: int
     last_at: datetime
     attempts: int
+    failed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The lines of a session that wait to be distilled for one owner, and a few earlier ones."""
+    """The lines of a session that wait to be distilled for one owner, and a few earlier ones.
+
+    ``attempts`` counts the claims of these lines, this one included; ``lease`` is what tells this claim from others.
+    """
 
     session: int
     chat: Chat
     messages: list[Message]
     earlier: list[Message]
     attempts: int
+    lease: int = 0
 
 
 class Sessions:
@@ -49,7 +57,7 @@ class Sessions:
         """The session a message at ``at`` belongs to, made if the last one ended. Needs an open transaction.
 
         A reply belongs to the line it ``answers``, however late it comes. The session waits for distillation from
-        now on, with a clean slate of attempts.
+        now on; what was tried with its lines so far still counts, or a session that grows could be tried for ever.
         """
         rows = await self._db.fetch(
             "SELECT no, last_at, ended_at, EXISTS (SELECT 1 FROM journal j WHERE j.id = :answers"
@@ -69,7 +77,7 @@ class Sessions:
             number = int(made[0]["no"])
         await self._db.execute(
             "INSERT INTO session_members (session, account) VALUES (?, ?)"
-            " ON CONFLICT (session, account) DO UPDATE SET waiting = 1, attempts = 0, failed = NULL",
+            " ON CONFLICT (session, account) DO UPDATE SET waiting = 1",
             (number, owner.no),
         )
         return number
@@ -92,26 +100,26 @@ class Sessions:
         )
         return changed > 0
 
-    async def owners_due(self, *, now: datetime, attempts: int) -> list[int]:
+    async def owners_due(self, *, now: datetime) -> list[int]:
         """Numbers of the accounts that have a session to distil; where the job starts from."""
         rows = await self._db.fetch(
             "SELECT DISTINCT m.account FROM session_members m JOIN sessions s ON s.no = m.session"
             f" WHERE {_DUE} ORDER BY m.account",
-            self._due(now, attempts),
+            self._due(now),
         )
         return [int(row["account"]) for row in rows]
 
-    async def due(self, owner: Account, *, now: datetime, attempts: int) -> list[Session]:
+    async def due(self, owner: Account, *, now: datetime) -> list[Session]:
         """The owner's ended or idle sessions with undistilled lines, oldest first.
 
-        Leased ones, ones waiting for their next try and ones given up after ``attempts`` are not due.
+        Leased ones and ones that wait for their next try or for the next day are not due.
         """
         rows = await self._db.fetch(
-            "SELECT s.no, s.chat, s.last_at, m.attempts FROM session_members m JOIN sessions s ON s.no = m.session"
-            f" WHERE m.account = :owner AND {_DUE} ORDER BY s.no",
-            self._due(now, attempts) | {"owner": owner.no},
+            "SELECT s.no, s.chat, s.last_at, m.attempts, coalesce(m.failed, '') AS failed FROM session_members m"
+            f" JOIN sessions s ON s.no = m.session WHERE m.account = :owner AND {_DUE} ORDER BY s.no",
+            self._due(now) | {"owner": owner.no},
         )
-        return [Session(row["no"], row["chat"], moment(row["last_at"]), row["attempts"]) for row in rows]
+        return [Session(row["no"], row["chat"], moment(row["last_at"]), row["attempts"], row["failed"]) for row in rows]
 
     async def claim(
         self, owner: Account, session: int, *, now: datetime, lease_seconds: float, limit: int
@@ -144,7 +152,15 @@ class Sessions:
                 owner, session, "j.id < :cursor", order="j.id DESC", cursor=fresh[0].id, limit=EARLIER_LINES
             )
             chat = await self.chat(owner, session)
-        return Batch(session, chat, fresh, earlier[::-1], int(rows[0]["attempts"]))
+        return Batch(session, chat, fresh, earlier[::-1], int(rows[0]["attempts"]), until)
+
+    async def holds(self, owner: Account, batch: Batch) -> bool:
+        """Whether a batch is still this claim's: an answer that outlived its lease may have been overtaken."""
+        rows = await self._db.fetch(
+            "SELECT 1 FROM session_members WHERE session = ? AND account = ? AND not_before = ?",
+            (batch.session, owner.no, batch.lease),
+        )
+        return bool(rows)
 
     async def chat(self, owner: Account, session: int) -> Chat:
         """Where a session of the owner takes place, as of now."""
@@ -161,12 +177,30 @@ class Sessions:
 
         ``covered`` are the lines that were distilled; those among them that had been edited are done, too.
         """
+        await self._pass(owner, session, upto=upto, covered=covered, reason=None)
+
+    async def set_aside(
+        self, owner: Account, batch: Batch, *, upto: int, covered: Collection[int], reason: str
+    ) -> None:
+        """Move the cursor behind lines that no try could distil, each marked with the reason; inside a transaction.
+
+        The lines behind them are next, with one try less than these had. An edit gives a marked line another turn.
+        """
+        await self._pass(owner, batch.session, upto=upto, covered=covered, reason=reason)
+        await self._db.execute(
+            "UPDATE session_members SET attempts = ?, failed = ? WHERE session = ? AND account = ?",
+            (batch.attempts - 1, reason, batch.session, owner.no),
+        )
+
+    async def _pass(
+        self, owner: Account, session: int, *, upto: int, covered: Collection[int], reason: str | None
+    ) -> None:
         if not self._db.inside:
             raise RuntimeError("the cursor moves in the transaction that writes the memories")
         await self._db.execute(
-            "UPDATE journal SET revised = 0 WHERE revised = 1 AND session = ? AND id BETWEEN ? AND ?"
+            "UPDATE journal SET revised = 0, set_aside = ? WHERE session = ? AND id BETWEEN ? AND ?"
             " AND id IN (SELECT value FROM json_each(?))",
-            (session, owner.first_id, owner.last_id, json.dumps(list(covered))),
+            (reason, session, owner.first_id, owner.last_id, json.dumps(list(covered))),
         )
         await self._db.execute(
             "UPDATE session_members SET distilled_to = max(distilled_to, :upto), attempts = 0, not_before = 0,"
@@ -178,12 +212,13 @@ class Sessions:
         )
 
     async def rewind(self, owner: Account, session: int, *, before: int) -> None:
-        """Move the cursor back in front of line ``before``, which has not been distilled although it passed."""
+        """Have line ``before`` distilled although the cursor may be behind it, and no other line a second time."""
         await self._db.execute(
-            "UPDATE session_members SET waiting = 1, attempts = 0, distilled_to = min(distilled_to, ?)"
-            " WHERE session = ? AND account = ?",
-            (before - 1, session, owner.no),
+            "UPDATE journal SET revised = 1 WHERE id = ? AND session = ? AND id BETWEEN ? AND ? AND role = 'user'"
+            " AND kind = 'said'",
+            (before, session, owner.first_id, owner.last_id),
         )
+        await self.again(owner, session)
 
     async def again(self, owner: Account, session: int) -> None:
         """Have a session wait for the distillation of lines that were edited behind the cursor."""
@@ -203,6 +238,34 @@ class Sessions:
             (reason, stamp(retry_at), 0 if counts else 1, session, owner.no),
         )
 
+    async def postpone(self, owner: Account, session: int, *, now: datetime, until: datetime) -> None:
+        """Let a session that is due wait until a moment; no try is counted, and a lease stays whose it is."""
+        await self._db.execute(
+            "UPDATE session_members SET not_before = ? WHERE session = ? AND account = ? AND not_before <= ?",
+            (stamp(until), session, owner.no, stamp(now)),
+        )
+
+    async def charge(self, owner: Account, tokens: int, *, now: datetime) -> None:
+        """Add the tokens of a distillation (negative: give back) to what the owner has had on this day of UTC."""
+        async with self._db.transaction():
+            await self._db.execute(
+                "INSERT INTO spending (account, day, tokens) VALUES (:owner, :day, max(:tokens, 0))"
+                " ON CONFLICT (account, day) DO UPDATE SET tokens = max(tokens + :tokens, 0)",
+                {"owner": owner.no, "day": _day(now), "tokens": tokens},
+            )
+            await self._db.execute(
+                "DELETE FROM spending WHERE account = ? AND day < ?", (owner.no, _day(now) - SPENDING_DAYS)
+            )
+
+    async def spent(self, owner: Account, *, now: datetime) -> tuple[int, int]:
+        """Tokens of distillations on this day of UTC: for the owner, and for everybody."""
+        rows = await self._db.fetch(
+            "SELECT coalesce(sum(tokens) FILTER (WHERE account = ?), 0) AS own, coalesce(sum(tokens), 0) AS whole"
+            " FROM spending WHERE day = ?",
+            (owner.no, _day(now)),
+        )
+        return int(rows[0]["own"]), int(rows[0]["whole"])
+
     async def _lines(
         self, owner: Account, session: int, condition: str, *, order: str, cursor: int, limit: int
     ) -> list[Message]:
@@ -219,14 +282,20 @@ class Sessions:
         )
         return [line(row) for row in rows]
 
-    def _due(self, now: datetime, attempts: int) -> dict[str, int]:
-        return {"now": stamp(now), "since": stamp(now) - self._idle, "attempts": attempts}
+    def _due(self, now: datetime) -> dict[str, int]:
+        return {"now": stamp(now), "since": stamp(now) - self._idle}
 
 
-_DUE = (
-    "m.waiting = 1 AND m.not_before <= :now AND m.attempts < :attempts"
-    " AND (s.ended_at IS NOT NULL OR s.last_at <= :since)"
-)
+_DUE = "m.waiting = 1 AND m.not_before <= :now AND (s.ended_at IS NOT NULL OR s.last_at <= :since)"
+
+
+def next_day(now: datetime) -> datetime:
+    """The moment at which the next day of UTC begins."""
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+
+
+def _day(now: datetime) -> int:
+    return now.astimezone(UTC).toordinal()
 
 
 def stamp_length(length: timedelta) -> int:

@@ -12,7 +12,7 @@ from typing import Final
 
 from memory.judge import Contender, visible
 from memory.lexicon import asked_in
-from memory.model import Account, Chat, Entry, Message, Recalled
+from memory.model import Account, Chat, Entry, Event, Message, Recalled
 from memory.rules import is_small_talk
 from memory.stores import Stores
 from memory.words import terms
@@ -94,6 +94,7 @@ def memory_unit(candidate: Contender, entry: Entry) -> Recalled:
         band=candidate.band,
         subject=entry.subject,
         scores=candidate.scores or {},
+        when=entry.span if isinstance(entry, Event) else None,
     )
 
 

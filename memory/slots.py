@@ -15,8 +15,8 @@ from memory.script import folded, is_han
 class Slot:
     """One attribute.
 
-    ``multiple`` allows several live values; ``always`` marks lines that are read on every turn; ``ages`` lets
-    a value fade with time (hard constraints do not). ``labels`` name the attribute by language ("en", "zh").
+    ``multiple`` allows several live values; ``always`` marks lines that are read on every turn.
+    ``labels`` name the attribute by language ("en", "zh").
     ``lines`` give the sentence by language, first about the owner, then about somebody else. ``opposite`` is the
     attribute that a new value closes when it names the same thing.
     """
@@ -26,7 +26,6 @@ class Slot:
     lines: Mapping[str, tuple[str, str]]
     multiple: bool = False
     always: bool = False
-    ages: bool = False
     opposite: str | None = None
 
 
@@ -40,7 +39,6 @@ def _slot(
         lines={"zh": (line.format(who="我", value="{value}", thing="{thing}"), line), "en": en[1:]},
         multiple="multiple" in traits,
         always="always" in traits,
-        ages="ages" in traits,
         opposite=opposite,
     )
 
@@ -91,20 +89,19 @@ _ALL: Final = (
         ("喜欢", "{who}喜欢{value}"),
         ("likes", "I like {value}", "{who} likes {value}"),
         opposite="dislike",
-        traits="multiple ages",
+        traits="multiple",
     ),
     _slot(
         "dislike",
         ("不喜欢", "{who}不喜欢{value}"),
         ("dislikes", "I dislike {value}", "{who} dislikes {value}"),
         opposite="like",
-        traits="multiple ages",
+        traits="multiple",
     ),
     _slot(
         "favourite",
         ("最喜欢", "{who}最喜欢的{thing}是{value}"),
         ("favourite", "My favourite {thing} is {value}", "{who}'s favourite {thing} is {value}"),
-        traits="ages",
     ),
     _slot("job", ("工作", "{who}的职业是{value}"), ("job", "I work as: {value}", "{who} works as: {value}")),
     _slot(
@@ -128,7 +125,7 @@ _ALL: Final = (
         "style",
         ("回答方式", "{who}想要的回答方式：{value}"),
         ("answer style", "How I want answers: {value}", "{who} wants answers: {value}"),
-        traits="multiple always ages",
+        traits="multiple always",
     ),
 )
 

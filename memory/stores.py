@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from memory.embedding import Embeddings
 from memory.facts import Facts
@@ -12,6 +13,14 @@ from memory.promises import Promises
 from memory.timeline import Timeline
 from memory.traces import Traces
 from memory.waiting import Waits
+
+
+class EntryStores(Protocol):
+    """Whoever has the three stores of long-term memory."""
+
+    @property
+    def entries(self) -> tuple[Profile, Timeline, Facts]:
+        """The three stores."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 """What a candidate means for what is already known: pure rules, one a kind of memory.
 
-Time is the time something was said, never the time it arrived: a late old statement closes nothing.
+Time is the time something was said, never the time it arrived: a late old statement closes nothing. A statement
+takes the place of an older one that it contradicts if it is as sure and holds as long (:class:`Weight`); whatever
+order statements arrive in, the same ones stand. What is newer but less sure stands beside the sure one as a doubt.
 """
 
 from __future__ import annotations
@@ -8,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
 from memory import slots
 from memory.model import EVERYWHERE, PRIVATE, Candidate, Entry, Event, Fact, ProfileLine, Span
 from memory.sameness import ALIKE, corrects, fingerprint, opposed, overlap, within
 
-UNSURE: Final = 0.5
-SURE: Final = 0.8
-"""A statement below UNSURE does not close one of SURE or more: both stay."""
+SURE: Final = 0.5
+"""Confidence from which a statement is sure. An unsure one closes no sure one: both stay, and the doubt is marked.
+One limit and not two, so that what stands does not depend on the order of arrival."""
+UNDONE: Final = "undone"
+"""Reason of a memory whose own retirements were undone: it stays as history and weighs nothing."""
 RELATED: Final = 0.5
 """Share of common words from which a correction may mean an event."""
 
@@ -25,8 +29,9 @@ RELATED: Final = 0.5
 class Verdict:
     """What to do with a candidate.
 
-    "confirm" means ``target``. "add" closes the rows ``closes``; with ``closed_by`` the new row is itself
-    history at once. "retire" closes ``closes`` and adds nothing.
+    "confirm" means ``target``. "add" closes the rows ``closes``, as a "confirm" does; with ``closed_by`` the new
+    row is itself history at once. "retire" closes ``closes`` and adds nothing. ``doubts`` is the row that the new
+    one is an unsure word against; ``doubted_by`` are unsure rows that are newer than it.
     """
 
     action: Literal["add", "confirm", "retire", "drop"]
@@ -34,6 +39,38 @@ class Verdict:
     target: int = 0
     closes: tuple[int, ...] = ()
     closed_by: int | None = None
+    doubts: int | None = None
+    doubted_by: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What decides between statements that contradict each other; ``place`` is time and number of the newest words."""
+
+    place: tuple[datetime, int]
+    sure: bool
+    lasting: bool
+
+    @classmethod
+    def of(cls, statement: Candidate | Entry) -> Self:
+        """Weigh a candidate or a memory."""
+        known = statement if isinstance(statement, Candidate) else statement.provenance
+        newest = max(((citation.at, citation.message) for citation in known.citations), default=None)
+        if newest is None:
+            newest = (said_at(statement) if isinstance(statement, Candidate) else statement.provenance.said_at, 0)
+        return cls(newest, known.confidence >= SURE, known.expires_at is None)
+
+    def no_less(self, other: Weight) -> bool:
+        """Whether this is as sure as the other and holds as long."""
+        return self.sure >= other.sure and self.lasting >= other.lasting
+
+    def replaces(self, other: Weight) -> bool:
+        """Whether this takes the place of the other: newer, and no less."""
+        return self.place > other.place and self.no_less(other)
+
+    def questions(self, other: Weight) -> bool:
+        """Whether this would take the place of the other, were it sure."""
+        return self.place > other.place and other.sure > self.sure and self.lasting >= other.lasting
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +103,19 @@ def said_at(candidate: Candidate) -> datetime:
 
 
 def _profile(candidate: Candidate, lines: Sequence[ProfileLine], setting: Setting) -> Verdict:
-    slot, wanted, said = slots.slot(candidate.attribute), slots.key(candidate.value), said_at(candidate)
+    slot, wanted = slots.slot(candidate.attribute), slots.key(candidate.value)
     own = [line for line in lines if line.attribute == candidate.attribute]
     same = [line for line in own if slots.key(line.value) == wanted]
     if candidate.negates:
         return _end(candidate, same if wanted else own, setting)
-    if settled := _settled(candidate, same, setting):
-        return settled
     rivals = [line for line in lines if line.attribute == slot.opposite and slots.key(line.value) == wanted]
-    if not slot.multiple:
-        others = [line for line in own if line not in same]
-        if any(_live(line, setting) and _cites(line, candidate) for line in others):
-            return Verdict("drop", "same_message")
-        rivals += others
-    return _replace(candidate, same, rivals, setting, said=said)
+    others = [] if slot.multiple else [line for line in own if line not in same]
+    rivals += others
+    if settled := _settled(candidate, same, rivals, setting):
+        return settled
+    if any(_live(line, setting) and _cites(line, candidate) for line in others):
+        return Verdict("drop", "same_message")
+    return _replace(candidate, same, rivals, setting)
 
 
 def _fact(candidate: Candidate, facts: Sequence[Fact], setting: Setting) -> Verdict:
@@ -87,10 +123,10 @@ def _fact(candidate: Candidate, facts: Sequence[Fact], setting: Setting) -> Verd
     same = [fact for fact in facts if fingerprint(fact.text) == mark]
     if candidate.negates:
         return _end(candidate, same, setting)
-    if settled := _settled(candidate, same, setting):
-        return settled
     rivals = [fact for fact in facts if opposed(fact.text, candidate.text)]
-    verdict = _replace(candidate, same, rivals, setting, said=said_at(candidate))
+    if settled := _settled(candidate, same, rivals, setting):
+        return settled
+    verdict = _replace(candidate, same, rivals, setting)
     if verdict.reason == "new" and any(
         _live(fact, setting) and overlap(fact.text, candidate.text) >= ALIKE for fact in facts
     ):
@@ -106,68 +142,96 @@ def _event(candidate: Candidate, events: Sequence[Event], setting: Setting) -> V
     if candidate.negates:
         return _end(candidate, _one([event for event in related if _live(event, setting)]), setting)
     same = [event for event in related if fingerprint(event.text) == fingerprint(candidate.text)]
-    if settled := _settled(candidate, [event for event in same if _holds(event.span, when)], setting):
+    if settled := _settled(candidate, [event for event in same if _holds(event.span, when)], (), setting):
         return settled
-    said = said_at(candidate)
-    if corrections := [e for e in related if e.provenance.said_at > said and _is_correction(e)]:
-        return Verdict("add", "outdated", closed_by=corrections[-1].id)
+    weight = Weight.of(candidate)
+    corrections = [event for event in related if _is_correction(event) and not _undone(event)]
+    if outdating := [event for event in corrections if Weight.of(event).replaces(weight)]:
+        return Verdict("add", "outdated", closed_by=_newest(outdating).id)
     finer = [event for event in same if _live(event, setting) and _inside(when, event.span)]
-    meant = []
+    meant: list[Event] = []
     if corrects(setting.words):
-        earlier = [e for e in related if _live(e, setting) and e.provenance.said_at <= said]
+        earlier = [e for e in related if _live(e, setting) and Weight.of(e).place < weight.place]
         meant = _one([event for event in earlier if not _cites(event, candidate)])
-    closes = tuple(dict.fromkeys(event.id for event in (*finer, *meant)))
-    return Verdict("add", "corrected" if meant else "refined" if finer else "new", closes=closes)
+    closes = [event for event in dict.fromkeys((*finer, *meant)) if weight.sure or not Weight.of(event).sure]
+    doubted = [event for event in meant if event not in closes]
+    doubts = [event.id for event in corrections if _live(event, setting) and Weight.of(event).questions(weight)]
+    reason = "unsure" if doubted else "corrected" if meant else "refined" if closes else "new"
+    return Verdict(
+        "add",
+        reason,
+        closes=tuple(event.id for event in closes),
+        doubts=doubted[0].id if doubted else None,
+        doubted_by=tuple(doubts),
+    )
 
 
-def _settled(candidate: Candidate, same: Sequence[Entry], setting: Setting) -> Verdict | None:
+def _settled(candidate: Candidate, same: Sequence[Entry], rivals: Sequence[Entry], setting: Setting) -> Verdict | None:
     """Judge by the memories that say the same thing; None when they leave it open."""
     said = said_at(candidate)
     if any(_cites(entry, candidate) for entry in same):
         return Verdict("drop", "repeated")
     if candidate.expires_at is not None and candidate.expires_at <= setting.now:
         return Verdict("drop", "expired")
-    if any(e.provenance.reason == "ended" and (e.provenance.retired_at or said) > said for e in same):
+    if any(e.provenance.reason == "ended" and _ended_at(e, said) > said for e in same):
         return Verdict("drop", "outdated")
+    weight = Weight.of(candidate)
     for entry in same:
-        known = entry.provenance
-        # Said again with another end, it is a new stretch of time, unless the old one never ends.
-        as_long = known.expires_at in (None, candidate.expires_at) or known.said_at > said
-        if _live(entry, setting) and covers(known.audience, setting.audience) and as_long:
-            return Verdict("confirm", "repeated_in_other_words", target=entry.id)
+        if not _live(entry, setting) or not covers(entry.provenance.audience, setting.audience):
+            continue
+        if weight.place > Weight.of(entry).place and not weight.no_less(Weight.of(entry)):
+            # It would carry the surer or longer statement on to a time at which nobody made it.
+            return Verdict("drop", "weaker")
+        if _restates(candidate, entry):
+            closes = [r.id for r in rivals if _live(r, setting) and weight.replaces(Weight.of(r))]
+            return Verdict("confirm", "repeated_in_other_words", target=entry.id, closes=tuple(closes))
     return None
 
 
-def _replace(
-    candidate: Candidate, same: Sequence[Entry], rivals: Sequence[Entry], setting: Setting, *, said: datetime
-) -> Verdict:
-    """Add a candidate, closing what it takes the place of; or as history when a rival is newer."""
-    lasting = [rival for rival in rivals if rival.provenance.expires_at is None]
-    newer = [rival for rival in lasting if rival.provenance.said_at > said]
-    if newer:
-        return Verdict("add", "outdated", closed_by=max(newer, key=lambda entry: entry.provenance.said_at).id)
+def _restates(candidate: Candidate, entry: Entry) -> bool:
+    """Whether the candidate is the same statement once more. With another end it is a new stretch of time."""
+    ours, theirs = Weight.of(candidate), Weight.of(entry)
+    if ours.place < theirs.place:
+        return theirs.no_less(ours)
+    return ours.no_less(theirs) and candidate.expires_at == entry.provenance.expires_at
+
+
+def _replace(candidate: Candidate, same: Sequence[Entry], rivals: Sequence[Entry], setting: Setting) -> Verdict:
+    """Add a candidate, closing what it takes the place of; or as history when a rival does that to it."""
+    weight = Weight.of(candidate)
+    if outdating := [rival for rival in rivals if not _undone(rival) and Weight.of(rival).replaces(weight)]:
+        return Verdict("add", "outdated", closed_by=_newest(outdating).id)
     restated = [entry.id for entry in same if _live(entry, setting) and _replaceable(entry, candidate, setting)]
     open_rivals = [rival for rival in rivals if _live(rival, setting)]
-    if candidate.expires_at is not None and any(rival in lasting for rival in open_rivals):
+    beaten = [rival for rival in open_rivals if weight.replaces(Weight.of(rival))]
+    questioned = [rival for rival in open_rivals if weight.questions(Weight.of(rival))]
+    reason = "superseded" if beaten else "restated" if restated else "new"
+    if questioned:
+        reason = "unsure"
+    elif candidate.expires_at is not None and any(rival.provenance.expires_at is None for rival in open_rivals):
         # What holds for a few days must not leave nothing behind when they are over.
-        return Verdict("add", "temporary", closes=tuple(restated))
-    if candidate.confidence < UNSURE and any(rival.provenance.confidence >= SURE for rival in open_rivals):
-        return Verdict("add", "unsure", closes=tuple(restated))
-    closes = (*(rival.id for rival in open_rivals), *restated)
-    return Verdict("add", "superseded" if open_rivals else "restated" if restated else "new", closes=closes)
+        reason = "temporary"
+    return Verdict(
+        "add",
+        reason,
+        closes=(*(rival.id for rival in beaten), *restated),
+        doubts=_newest(questioned).id if questioned else None,
+        doubted_by=tuple(rival.id for rival in open_rivals if Weight.of(rival).questions(weight)),
+    )
 
 
 def _replaceable(entry: Entry, candidate: Candidate, setting: Setting) -> bool:
     """Whether the same statement, said again, holds at least everywhere the old one does, and no shorter."""
-    known = entry.provenance
-    wider = covers(setting.audience, known.audience)
-    return wider and (candidate.expires_at is None or known.expires_at is not None)
+    return covers(setting.audience, entry.provenance.audience) and Weight.of(candidate).no_less(Weight.of(entry))
 
 
 def _end(candidate: Candidate, entries: Iterable[Entry], setting: Setting) -> Verdict:
-    said = said_at(candidate)
-    over = [e.id for e in entries if _live(e, setting) and e.provenance.said_at <= said and not _cites(e, candidate)]
-    return Verdict("retire", "ended", closes=tuple(over)) if over else Verdict("drop", "nothing_to_end")
+    weight = Weight.of(candidate)
+    meant = [e for e in entries if _live(e, setting) and Weight.of(e).place < weight.place and not _cites(e, candidate)]
+    over = [entry.id for entry in meant if weight.sure or not Weight.of(entry).sure]
+    if over:
+        return Verdict("retire", "ended", closes=tuple(over))
+    return Verdict("drop", "unsure" if meant else "nothing_to_end")
 
 
 def _one(entries: Sequence[Event]) -> list[Event]:
@@ -175,6 +239,19 @@ def _one(entries: Sequence[Event]) -> list[Event]:
     newest = max((entry.provenance.said_at for entry in entries), default=None)
     meant = [entry for entry in entries if entry.provenance.said_at == newest]
     return meant if len(meant) == 1 else []
+
+
+def _newest(entries: Sequence[Entry]) -> Entry:
+    return max(entries, key=lambda entry: Weight.of(entry).place)
+
+
+def _ended_at(entry: Entry, otherwise: datetime) -> datetime:
+    """When it was said that something was over; a row of an old file only knows when that was worked out."""
+    return entry.provenance.ended_at or entry.provenance.retired_at or otherwise
+
+
+def _undone(entry: Entry) -> bool:
+    return entry.provenance.reason == UNDONE
 
 
 def _live(entry: Entry, setting: Setting) -> bool:

@@ -67,6 +67,11 @@ class Shelf:
         self.said.append(message)
         return message
 
+    @property
+    def entries(self) -> tuple[Profile, Timeline, Facts]:
+        """The three stores of long-term memory."""
+        return self.profile, self.timeline, self.facts
+
     async def live(self) -> list[Entry]:
         """What holds now, of every kind."""
         now = self.clock()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.answers import AnswerError, parse
+from memory.answers import FAULTS, AnswerError, parse
 
 ITEM = {"kind": "fact", "text": "用户在杭州上班", "cites": [{"message": 1, "quote": "我在杭州上班"}]}
 PLAIN = json.dumps({"items": [ITEM]}, ensure_ascii=False)
@@ -149,3 +149,40 @@ def test_noise_inside_an_answer_gives_items_or_the_one_error(place: int, noise: 
     except AnswerError:
         return
     assert all(isinstance(item, dict) for item in items)
+
+
+def test_thinking_aloud_is_left_out_and_a_tag_inside_the_answer_is_somebodys_words() -> None:
+    quoted = PLAIN.replace("我在杭州上班", "</think>我在杭州上班<think>")
+    assert parse(quoted)[0]["cites"][0]["quote"] == "</think>我在杭州上班<think>"
+    assert parse(f"Hm. {PLAIN}<think>was that right?") == [ITEM]
+
+
+@pytest.mark.parametrize("answer", [f"<think>perhaps {PLAIN}", "<think>Let me see", f"<reasoning>{PLAIN}"])
+def test_thinking_that_never_ends_is_an_answer_cut_off(answer: str) -> None:
+    with pytest.raises(AnswerError) as caught:
+        parse(answer)
+    assert caught.value.fault == "cut"
+
+
+def test_of_several_lists_and_of_a_list_given_twice_nothing_is_lost() -> None:
+    assert parse('{"items": [{"text": "a"}]}\n{"items": [{"text": "b"}]}') == [{"text": "a"}, {"text": "b"}]
+    assert parse('{"items": [{"text": "a"}], "items": [{"text": "b"}]}') == [{"text": "a"}, {"text": "b"}]
+    assert parse('{"text": "a"}\n{"items": []}') == [{"text": "a"}]
+
+
+@pytest.mark.parametrize("end", ["}]", ",}]"])
+def test_a_whole_number_nobody_can_mean_is_none(end: str) -> None:
+    (item,) = parse('[{"text": "a", "n": ' + "9" * 400 + end)
+    assert item["n"] is None
+
+
+def test_a_flood_of_tags_takes_no_time() -> None:
+    for flood in ("<think>" * 40_000, "</think>" * 40_000, "<think></think>" * 20_000):
+        with pytest.raises(AnswerError):
+            parse(f"x{flood}")
+
+
+def test_what_the_log_says_tells_every_fault_apart() -> None:
+    said = [str(AnswerError(fault)) for fault in FAULTS]
+    assert len(set(said)) == len(FAULTS)
+    assert "cut off" in str(AnswerError("cut"))

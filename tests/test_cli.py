@@ -21,9 +21,11 @@ import bot
 from bot import app as composition
 from bot import check as checks
 from bot import discovery, heartbeat, logs, setup
+from bot.bench import cost as bench_cost
 from bot.bench import delivery as bench_delivery
 from bot.bench import recall as bench_recall
 from bot.bench import speed as bench_speed
+from bot.bench import write as bench_write
 from bot.cli import cli
 from bot.discovery import Found
 from bot.message import AdapterError
@@ -160,6 +162,8 @@ LOOKS = {
     "bench recall": (bench_recall, "main", ["bench", "recall", "--data", "sets"]),
     "bench speed": (bench_speed, "main", ["bench", "speed"]),
     "bench delivery": (bench_delivery, "main", ["bench", "delivery"]),
+    "bench write": (bench_write, "main", ["bench", "write", "--data", "sets"]),
+    "bench cost": (bench_cost, "main", ["bench", "cost"]),
 }
 
 

@@ -248,6 +248,8 @@ async def test_f06_a_file_of_version_1_is_carried_over_whole(tmp_path: Path, mon
     assert [tuple(row) for row in await opened.fetch("SELECT turn, revised FROM journal")] == [(None, 0)]
     assert [row["language_fixed"] for row in await opened.fetch("SELECT language_fixed FROM accounts")] == [0]
     assert await opened.fetch("SELECT * FROM waiting") == []
+    doubts = await opened.fetch("SELECT doubts, asked_at, ended_at FROM facts")
+    assert [tuple(row) for row in doubts] == [(None, None, None)]
     schema = "SELECT type, name, sql FROM sqlite_schema ORDER BY name"
     carried = [tuple(row) for row in await opened.fetch(schema)]
     await opened.close()

@@ -10,7 +10,7 @@ import pytest
 
 from memory.journal import Line
 from memory.model import Message
-from memory.sessions import Batch, Session
+from memory.sessions import SPENDING_DAYS, Batch, Session, next_day
 from tests.conftest import Clock
 from tests.shelf import Shelf
 
@@ -23,7 +23,7 @@ async def shelf(tmp_path: Path, clock: Clock) -> AsyncIterator[Shelf]:
 
 
 async def due(shelf: Shelf) -> list[Session]:
-    return await shelf.sessions.due(shelf.owner, now=shelf.clock(), attempts=3)
+    return await shelf.sessions.due(shelf.owner, now=shelf.clock())
 
 
 async def claim(shelf: Shelf, session: int, limit: int = 60) -> Batch | None:
@@ -92,7 +92,7 @@ async def test_a_session_is_due_only_when_it_is_idle(shelf: Shelf) -> None:
     assert await due(shelf) == []
     shelf.clock.advance(minutes=30)
     assert [session.no for session in await due(shelf)] == [message.session]
-    assert await shelf.sessions.owners_due(now=shelf.clock(), attempts=3) == [shelf.owner.no]
+    assert await shelf.sessions.owners_due(now=shelf.clock()) == [shelf.owner.no]
 
 
 async def test_f04_a_claim_excludes_others_until_its_lease_ends(shelf: Shelf) -> None:
@@ -134,18 +134,69 @@ async def test_a_line_that_arrives_during_a_distillation_waits_for_the_next(shel
     assert [message.text for message in again.messages] == ["二"]
 
 
-async def test_a_session_given_up_is_tried_again_when_the_person_writes_on(shelf: Shelf) -> None:
+async def test_a_session_that_grows_keeps_count_of_its_tries(shelf: Shelf) -> None:
     message = await shelf.say("一")
-    for _ in range(3):
+    for _ in range(2):
         shelf.clock.advance(minutes=31)
         assert await claim(shelf, message.session)
         await shelf.sessions.fail(shelf.owner, message.session, reason="cut", retry_at=shelf.clock())
-    assert await due(shelf) == []
     async with shelf.db.transaction():
-        at = shelf.clock.now - timedelta(minutes=90)
-        await shelf.sessions.touch(shelf.owner, shelf.chat, at)
+        await shelf.sessions.touch(shelf.owner, shelf.chat, message.at)
+    assert [(session.attempts, session.failed) for session in await due(shelf)] == [(2, "cut")]
+
+
+async def test_lines_that_are_set_aside_carry_the_reason_and_hold_up_nothing_behind_them(shelf: Shelf) -> None:
+    poison, fine = await shelf.say("一", id_="1"), await shelf.say("二")
     shelf.clock.advance(minutes=31)
-    assert [session.attempts for session in await due(shelf)] == [0]
+    batch = await claim(shelf, poison.session, limit=1)
+    assert batch is not None
+    async with shelf.db.transaction():
+        await shelf.sessions.set_aside(shelf.owner, batch, upto=poison.id, covered=[poison.id], reason="no_json")
+    batch = await claim(shelf, poison.session)
+    assert batch is not None
+    assert [message.id for message in batch.messages] == [fine.id]
+    await finish(shelf, poison.session, fine)
+    assert await marks(shelf) == {poison.id: "no_json", fine.id: None}
+
+    await shelf.journal.rewrite(shelf.owner, poison, Line("user", "Lin", poison.at, "三"))
+    await shelf.sessions.again(shelf.owner, poison.session)
+    batch = await claim(shelf, poison.session)
+    assert batch is not None
+    assert [message.text for message in batch.messages] == ["三"]
+    async with shelf.db.transaction():
+        await shelf.sessions.finish(shelf.owner, poison.session, upto=poison.id, covered=[poison.id])
+    assert set((await marks(shelf)).values()) == {None}
+
+
+async def marks(shelf: Shelf) -> dict[int, str | None]:
+    return {row["id"]: row["set_aside"] for row in await shelf.db.fetch("SELECT id, set_aside FROM journal")}
+
+
+async def test_a_claim_is_held_until_another_takes_its_place(shelf: Shelf) -> None:
+    message = await shelf.say("一")
+    shelf.clock.advance(minutes=31)
+    first = await claim(shelf, message.session)
+    assert first is not None
+    assert await shelf.sessions.holds(shelf.owner, first)
+    shelf.clock.advance(minutes=11)
+    second = await claim(shelf, message.session)
+    assert second is not None
+    assert not await shelf.sessions.holds(shelf.owner, first)
+    await shelf.sessions.postpone(shelf.owner, message.session, now=shelf.clock(), until=next_day(shelf.clock()))
+    assert await shelf.sessions.holds(shelf.owner, second)
+
+
+async def test_tokens_are_counted_by_person_and_day_of_utc(shelf: Shelf) -> None:
+    other = await shelf.accounts.meet("console", "1002", name="", language="en", zone="UTC", at=shelf.clock())
+    now = shelf.clock()
+    for owner, tokens in ((shelf.owner, 70), (shelf.owner, -20), (other, 5), (other, -100)):
+        await shelf.sessions.charge(owner, tokens, now=now)
+    assert await shelf.sessions.spent(shelf.owner, now=now) == (50, 50)
+    assert await shelf.sessions.spent(other, now=now) == (0, 50)
+    assert await shelf.sessions.spent(shelf.owner, now=next_day(now)) == (0, 0)
+    assert await shelf.sessions.spent(shelf.owner, now=next_day(now) - timedelta(microseconds=1)) == (50, 50)
+    await shelf.sessions.charge(shelf.owner, 1, now=now + timedelta(days=SPENDING_DAYS + 1))
+    assert await shelf.sessions.spent(shelf.owner, now=now) == (0, 0)
 
 
 async def test_hidden_lines_and_commands_are_not_handed_out(shelf: Shelf) -> None:

@@ -32,8 +32,8 @@ def read(text: str) -> list[Candidate]:
 
 def in_short(candidate: Candidate) -> str:
     """Write a candidate as the case files do: "!女儿.allergy=花生", "fact=…"."""
-    if candidate.kind == "fact":
-        return f"fact={candidate.text}"
+    if candidate.kind != "profile":
+        return f"{candidate.kind}={candidate.text}"
     subject = "" if candidate.subject == SELF else f"{candidate.subject}."
     return f"{'!' * candidate.negates}{subject}{candidate.attribute}={candidate.value}"
 
@@ -187,7 +187,7 @@ def test_a_third_language_is_left_to_distillation() -> None:
 def test_any_text_is_read_without_a_crash_and_quoted_word_for_word(text: str) -> None:
     for candidate in read(text):
         assert all(citation.quote and citation.quote in text for citation in candidate.citations)
-        assert candidate.kind == "fact" or slots.known(candidate.attribute)
+        assert candidate.kind != "profile" or slots.known(candidate.attribute)
 
 
 VOCABULARY: Final = (

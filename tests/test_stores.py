@@ -14,7 +14,7 @@ from memory.accounts import Accounts
 from memory.entries import EntryStore
 from memory.model import SELF, Account, Candidate, Citation, Span
 from tests.conftest import Clock
-from tests.shelf import Shelf
+from tests.shelf import Shelf, cite
 
 Make = Callable[[str], Candidate]
 
@@ -255,7 +255,7 @@ async def test_what_was_closed_is_found_by_what_closed_it(shelf: Shelf, store: E
     one, two, three = [await add(shelf, store, make(text)) for text in ("豆浆", "咖啡", "红茶")]
     ended_by = await shelf.say("不喝咖啡了")
     await store.retire(shelf.owner, one.id, at=shelf.clock(), successor=three.id, reason="superseded")
-    await store.retire(shelf.owner, two.id, at=shelf.clock(), successor=None, reason="ended", ended_by=ended_by.id)
+    await store.retire(shelf.owner, two.id, at=shelf.clock(), successor=None, reason="ended", ended=cite(ended_by)[0])
     assert [e.id for e in await store.closed_by(shelf.owner, [three.id], [])] == [one.id]
     assert [e.id for e in await store.closed_by(shelf.owner, [], [ended_by.id])] == [two.id]
     assert await store.closed_by(await stranger(shelf), [three.id], [ended_by.id]) == []
@@ -264,6 +264,35 @@ async def test_what_was_closed_is_found_by_what_closed_it(shelf: Shelf, store: E
     assert await store.closed_by(shelf.owner, [two.id], []) == []
     await store.reopen(shelf.owner, two.id)
     assert await store.closed_by(shelf.owner, [], [ended_by.id]) == []
+
+
+async def test_a_doubt_counts_while_what_it_is_against_stands_and_is_asked_about_once(
+    shelf: Shelf, store: EntryStore[Any], make: Make
+) -> None:
+    sure, unsure = [await add(shelf, store, make(text)) for text in ("豆浆", "咖啡")]
+
+    async def doubted() -> int | None:
+        found: int | None = (await store.get(shelf.owner, [unsure.id]))[unsure.id].provenance.doubts
+        return found
+
+    await store.doubt(await stranger(shelf), unsure.id, sure.id)
+    assert await doubted() is None
+    await store.doubt(shelf.owner, unsure.id, sure.id)
+    assert await doubted() == sure.id
+    assert not await store.asked(await stranger(shelf), unsure.id, at=shelf.clock())
+    assert await store.asked(shelf.owner, unsure.id, at=shelf.clock())
+    assert not await store.asked(shelf.owner, unsure.id, at=shelf.clock())
+    await store.hide(shelf.owner, [sure.id], 1)
+    assert await doubted() is None
+    await store.unhide(shelf.owner, 1)
+    await store.retire(shelf.owner, sure.id, at=shelf.clock(), successor=None, reason="ended")
+    assert await doubted() is None
+    assert [entry.id for entry in await store.closed_at(shelf.owner, shelf.clock())] == [sure.id]
+    assert await store.closed_at(await stranger(shelf), shelf.clock()) == []
+    await store.reopen(shelf.owner, sure.id)
+    assert await doubted() == sure.id
+    await store.erase(shelf.owner, [sure.id])
+    assert await doubted() is None
 
 
 def test_rows_carry_their_owner_in_every_id(shelf: Shelf) -> None:

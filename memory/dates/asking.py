@@ -41,7 +41,7 @@ _ENGLISH: Final = frozenset(
 _CHINESE: Final = re.compile(
     "|".join({*chinese.DAYS, *chinese.DAY_PARTS, *chinese.PARTS, *chinese.YEARS, *chinese.FEASTS, *chinese.SEASONS})
     + "|周[一二三四五六日末]|星期[一二三四五六日天]|礼拜[一二三四五六日天]"
-    "|上个?[周月星礼]|下个?[周月星礼]|这个?[周月星礼]|本[周月]|每[天周月年晚]|月[初底末]|年[初底末]"
+    "|上个?[周月星礼]|下个?[周月星礼]|这个?[周月星礼]|本[周月]|每[天周月年晚隔个日逢星礼]|月[初底末]|年[初底末]"
     r"|(?:前|再过|最近|过去|未来)[两三四五六七八九十半\d]"
 )
 _VERBS_TOO: Final = re.compile(r"in (?:may|march)\b|(?:may|march|mar|jun|sep) \d")

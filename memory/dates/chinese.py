@@ -84,8 +84,9 @@ _NOT_CLOCK: Final = r"建议|意见|要求|原因|理由|好处|问题|想法|�
 _NOT_DAYNO: Final = "楼|线|店|房|馆|院|车|位|机|桌|球|选|码|航|电|厅|厂|台|柜|仓|床|病|门|出口|公|文|字|战|坑"
 _SHORT_YEAR: Final = r"(?:0\d|[5-9]\d)年(?!代|级|轻|纪|龄|前|后|来|间|多|以|之|的?历史|了)|[1-4]\d年(?=\d{1,2}月)"
 _DAY_LIST: Final = rf"{WEEKDAY}(?:[、,，和及到至-]?{_WEEK}?{WEEKDAY})*"
+_NTH: Final = rf"每(?:个|一个?)?月的?(?:第[一二三四]|最后一)个?{_WEEK}{WEEKDAY}"
 _EVERY: Final = (
-    rf"(?:每逢?|逢)隔?(?:{HAN_RUN}个?|\d{{1,2}}个?|个)?(?:周末|{_WEEK}(?:{_DAY_LIST})?|工作日|天|日|晚上?|早上?|月|年)"
+    rf"{_NTH}|(?:每逢?|逢)隔?(?:{HAN_RUN}个?|\d{{1,2}}个?|个)?(?:周末|{_WEEK}(?:{_DAY_LIST})?|工作日|天|日|晚上?|早上?|月|年)"
     r"|隔一?个?(?:周|星期|礼拜|天|日|月|年)|工作日(?=的?(?:凌晨|早|上午|中午|下午|傍晚|晚|都|每|[0-9一二三四五六七八九十]))|天天"
 )
 _EVERY_PIECES: Final = re.compile(
@@ -123,9 +124,11 @@ def _rim(text: str) -> tuple[str, str]:
 
 
 def _every(text: str) -> Every:
-    """Read 每天, 每晚, 每两周, 隔天, 每隔一天, 每周一三五, 每周一到周五, 工作日."""
+    """Read 每天, 每晚, 每两周, 隔天, 每隔一天, 每周一三五, 每周一到周五, 工作日, 每月第一个周一."""
     if text in _EVERY_WHOLE:
         return Every(_EVERY_WHOLE[text])
+    if nth := re.search("第(.)|最后", text):
+        return Every("month", weekdays=(WEEKDAYS[text[-1]],), nth=number(nth[1]) if nth[1] else -1)
     found = _EVERY_PIECES.match(text)
     if found is None:  # 每逢 before a day that another word names
         return Every(None)

@@ -69,6 +69,22 @@ _EVERY_UNITS: Final[dict[str, Round]] = {
 }  # fmt: skip
 
 
+_NTHS: Final = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "last": -1}
+_PARTS_OF_DAYS: Final = {f"{part}s": hours for part, hours in PARTS.items()}
+
+
+def _nth(text: str) -> Every:
+    """Read "every first Monday of the month", "last Friday of each month"."""
+    words = [word for word in text.split() if word not in {"every", "each"}]
+    return Every("month", weekdays=(WEEKDAYS[words[1]],), nth=_NTHS[words[0]])
+
+
+def _parts_of_days(text: str) -> Every:
+    """Read "Thursday evenings"."""
+    weekday, part = text.split()
+    return Every("week", weekdays=(WEEKDAYS[weekday.removesuffix("s")],), part=_PARTS_OF_DAYS[part])
+
+
 def _ordinal(text: str) -> int:
     return ORDINALS[text] if text in ORDINALS else int(text[:-2])
 
@@ -89,6 +105,14 @@ def _every(text: str) -> Every:
 
 
 LEXEMES: Final[tuple[Lexeme, ...]] = (
+    Lexeme(
+        "every",
+        "e" + initials(_NTHS),
+        rf"(?:every|each) {any_of(_NTHS)} {any_of(WEEKDAYS)} (?:of|in) (?:the|a) month"
+        rf"|{any_of(_NTHS)} {any_of(WEEKDAYS)} (?:of|in) (?:every|each) month",
+        _nth,
+    ),
+    Lexeme("every", initials(WEEKDAYS), rf"{any_of(WEEKDAYS)}s? {any_of(_PARTS_OF_DAYS)}", _parts_of_days),
     Lexeme("clock", "hqnm", rf"(?:half|quarter) (?:past|to) {any_of(NUMBER_WORDS)}|noon|midday|midnight", clock),
     table("daypart", DAY_PARTS),
     table("day", DAYS),

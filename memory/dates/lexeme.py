@@ -77,12 +77,16 @@ Round = Literal["day", "week", "month", "year", "weekday", "weekend"]
 
 
 class Every(NamedTuple):
-    """What "every" counts, None where the words behind it tell; how many of it; the weekdays or hours in it."""
+    """What "every" counts, None where the words behind it tell; how many of it; the weekdays or hours in it.
+
+    ``nth`` tells which such weekday of the month it is, -1 the last one.
+    """
 
     unit: Round | None
     interval: int = 1
     weekdays: tuple[int, ...] = ()
     part: tuple[int, int] | None = None
+    nth: int | None = None
 
 
 DIGITS: Final = "0123456789"

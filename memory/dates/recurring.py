@@ -25,7 +25,7 @@ _OF_MONTH: Final = "BYMONTHDAY=(?:[12]?[1-9]|[123]0|31)"
 _EACH: Final = r"(?:;INTERVAL=[1-9]\d{0,2})?"
 _FORM: Final = re.compile(
     rf"FREQ=(?:DAILY{_EACH}|WEEKLY{_EACH};BYDAY={_DAY}(?:,{_DAY}){{0,6}}"
-    rf"|MONTHLY{_EACH};{_OF_MONTH}|YEARLY{_EACH};BYMONTH=(?:[1-9]|1[0-2]);{_OF_MONTH})"
+    rf"|MONTHLY{_EACH};(?:{_OF_MONTH}|BYDAY=(?:-1|[1-4]){_DAY})|YEARLY{_EACH};BYMONTH=(?:[1-9]|1[0-2]);{_OF_MONTH})"
 )
 """The rules :func:`recurrence` writes. Others are refused: an expansion that never comes true runs for ages."""
 _SPANS: Final = {"weekday": (0, 1, 2, 3, 4), "weekend": (5, 6)}
@@ -43,7 +43,7 @@ _HABIT: Final = re.compile(
     )
 )
 _DAY_OF_YEAR: Final = re.compile(spelled(f"(?:month|monthname) {_NUMBER} | {_NUMBER} monthname"))
-_OF_A_YEAR: Final = re.compile(r"生日|纪念日|忌日|\b(?:birthday|anniversary)\b")
+_OF_A_YEAR: Final = re.compile(r"生日|[纪紀]念日|忌日|\b(?:birthday|anniversary)\b")
 
 
 class _Rule(NamedTuple):
@@ -52,13 +52,15 @@ class _Rule(NamedTuple):
     weekdays: tuple[int, ...] = ()
     month: int | None = None
     day: int | None = None
+    nth: int | None = None
 
     def __str__(self) -> str:
         parts = [f"FREQ={self.frequency}"]
         parts += [f"INTERVAL={self.interval}"] if self.interval > 1 else []
         parts += [f"BYMONTH={self.month}"] if self.month else []
         parts += [f"BYMONTHDAY={self.day}"] if self.day else []
-        parts += [f"BYDAY={','.join(_DAYS[n] for n in self.weekdays)}"] if self.weekdays else []
+        which = "" if self.nth is None else str(self.nth)
+        parts += [f"BYDAY={','.join(which + _DAYS[n] for n in self.weekdays)}"] if self.weekdays else []
         return ";".join(parts)
 
 
@@ -96,6 +98,8 @@ def _rule(words: Sequence[Token], values: dict[str, Any]) -> _Rule | None:
     every: Every = values.get("every", Every("week" if "weekdays" in values else "year"))
     if every.part is not None:
         values.setdefault("part", every.part)
+    if every.nth is not None:
+        return _Rule("MONTHLY", weekdays=every.weekdays, nth=every.nth)
     weekdays = every.weekdays or _weekdays(words) or _SPANS.get(every.unit or "", ())
     if weekdays:
         return _Rule("WEEKLY", every.interval, weekdays)

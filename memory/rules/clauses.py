@@ -1,4 +1,4 @@
-"""Cuts a message into sentences and clauses and says how each is meant: plainly, asked, wished, reported, past."""
+"""Cuts a message into sentences and clauses and says how each is meant: plainly, as a plan, asked, wished, reported."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _own_mood(core: str, tongue: Tongue, mood: Mood) -> Mood:
     """Return the mood of one clause, which a question or hidden words change for that clause alone."""
     if HIDDEN in core:
         return "reported"
-    return "question" if mood == "plain" and tongue.question.search(core) else mood
+    return "question" if mood in ("plain", "intended") and tongue.question.search(core) else mood
 
 
 def tongue_of(words: str) -> Tongue:
@@ -113,6 +113,8 @@ def _mood(words: str, tongue: Tongue, before: Mood, *, announces: bool) -> Mood:
         return "reported"
     if tongue.wish.search(words):
         return "unreal"
+    if before == "intended" or tongue.intent.search(words):
+        return "intended"
     if tongue.past.search(words):
         return "past"
     return "plain" if tongue.present.search(words) or before != "past" else "past"

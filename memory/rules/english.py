@@ -175,6 +175,10 @@ _WORK: Final = (
     _rule(
         f"(?:own~|have~(?: got)?|got) an? (?:pet )?(?P<species>{values.SPECIES_EN}) (?:called|named) {_any('pet', 24)}"
     ),
+    _rule(
+        r"(?P<fact>work~ (?:nights|days|weekends|shifts|part[- ]time|full[- ]time|remotely|from home|freelance"
+        r"|(?:the )?(?:night|day|early|late|evening|swing)[- ]shifts?))" + _AT_WORK,
+    ),
     _rule(rf"prefer~ (?P<style>{values.STYLES_EN})"),
 )
 
@@ -269,9 +273,10 @@ ENGLISH: Final = Tongue(
     wish=re.compile(
         any_of(
             r"\bwish \bhope \bwould\b \bcould\b \bmight\b \bmaybe\b \bperhaps\b \bprobably\b \balmost\b "
-            r"\bsoon\b \bwant_to\b \bplan(?:ning)?_to\b \bgoing_to\b \bthinking_(?:of|about)\b \bseem"
+            r"\bsoon\b \bwant_to\b \bthinking_(?:of|about)\b \bseem"
         )
     ),
+    intent=re.compile(r"\bplan(?:s|ning)? to\b|\bgoing to\b"),
     reported=re.compile(
         any_of(
             r"\b(?:say|says|said|saying|told|tells|think|thinks|thought|claims?|claimed|heard|hear|asked|asks|"

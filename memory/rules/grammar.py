@@ -15,8 +15,10 @@ from typing import Final, Literal
 from memory import slots
 from memory.model import SELF
 
-Mood = Literal["plain", "question", "unreal", "reported", "past"]
+Mood = Literal["plain", "question", "intended", "unreal", "reported", "past"]
 
+FACT: Final = "fact"
+"""Group of a rule whose words fill no slot: the whole clause is kept as a fact."""
 LONGEST_CLAUSE: Final = 160
 """Characters of the longest clause rules look at; keeps every pattern's work bounded."""
 
@@ -27,7 +29,7 @@ class Rule:
 
     ``own`` reads a predicate about the owner, ``others`` one about somebody else (English verbs agree).
     Two groups are no attributes: ``thing`` says of what a favourite is, ``species`` what a pet is. A group
-    ``job__stated`` is the attribute job with a looser idea of what fits.
+    ``job__stated`` is the attribute job with a looser idea of what fits; :data:`FACT` fills no attribute.
     ``negates`` marks the end of a value; ``unless`` is a pattern that must not occur in the sentence,
     ``needs`` one that must occur in the message.
     """
@@ -62,8 +64,9 @@ class Tongue:
 
     ``frame`` makes a whole message somebody else's words or a task (translate, proofread, role play, fiction).
     ``breaks`` splits a sentence into clauses. ``unreal`` and ``joke`` spoil a sentence; ``wish`` and ``reported`` what
-    follows them (``harmless`` phrases only look like it); ``question`` a clause; ``past`` what follows until
-    ``present``. ``introduces`` starts a predicate no rule reads after which the next may leave its subject out.
+    follows them (``harmless`` phrases only look like it); ``intent`` makes it a plan; ``question`` spoils a clause;
+    ``past`` what follows until ``present``. ``introduces`` starts a predicate no rule reads after which the next may
+    leave its subject out.
     ``subject`` finds whom a clause is about (None: nobody the rules know), ``adverbs`` are skipped after it.
     ``sentences`` are rules that need no subject. ``splits`` cuts a list of values, ``fits`` says whether a value
     may fill an attribute (folded value, the value and its whole clause as written).
@@ -78,6 +81,7 @@ class Tongue:
     unreal: re.Pattern[str]
     joke: re.Pattern[str]
     wish: re.Pattern[str]
+    intent: re.Pattern[str]
     reported: re.Pattern[str]
     question: re.Pattern[str]
     past: re.Pattern[str]

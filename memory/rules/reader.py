@@ -8,31 +8,39 @@ from datetime import datetime
 from memory import checks, slots
 from memory.model import Candidate, Citation
 from memory.rules.clauses import TONGUES, sentences
-from memory.rules.grammar import Clause, Statement, understand
+from memory.rules.grammar import FACT, Clause, Statement, understand
+from memory.rules.plans import Said, plans
 from memory.rules.reading import Reading, read
 from memory.rules.remembering import remembered
 
 
 def candidates(
-    message_text: str, *, message_id: int, at: datetime, language_hint: str | None = None
+    message_text: str, *, message_id: int, at: datetime, language_hint: str | None = None, zone: str = "UTC"
 ) -> list[Candidate]:
     """Return what a message plainly states about its author or their family, each with its citation.
 
-    ``at`` is when it was said (aware UTC). Chinese is told by its script, so ``language_hint`` ("zh", "en", None)
-    only keeps English rules off a message hinted to be in a third language. Empty for questions, conditions,
-    wishes, reports, quotes, fiction, tasks, jokes, logs, secrets, instructions and whatever is longer than
-    :data:`memory.rules.reading.MAX_CHARACTERS`. Never raises for any text.
+    ``at`` is when it was said (aware UTC), ``zone`` the author's IANA time zone, in which days are counted. Chinese
+    is told by its script, so ``language_hint`` ("zh", "en", None) only keeps English rules off a message hinted to be
+    in a third language. Empty for questions, conditions, wishes, reports, quotes, fiction, tasks, jokes, logs,
+    secrets, instructions and whatever is longer than :data:`memory.rules.reading.MAX_CHARACTERS`. Whatever the text,
+    raises nothing but ZoneInfoNotFoundError for an unknown zone.
     """
     reading = read(message_text)
     if reading is None or is_framed(reading):
         return []
-    said = [
-        statement
-        for statement in statements(reading, language_hint)
-        if not checks.secret(statement.clause.written) and not checks.instruction(statement.clause.written)
-    ]
-    lines = [_profile(each, reading, message_id, at) for each in _last_word(said)]
+    lines: list[Candidate] = []
+    said: list[Statement] = []
+    for clauses, found in statements(reading, language_hint):
+        said += [each for each in found if _is_fit(each.clause.written)]
+        taken = {each.clause.start for each in found}
+        left = [clause for clause in clauses if clause.start not in taken and _is_fit(clause.written)]
+        lines += plans(left, Said(reading, message_id, at, zone))
+    lines = [_candidate(each, reading, message_id, at) for each in _last_word(said)] + lines
     return lines + remembered(reading, lines, message_id=message_id, at=at)
+
+
+def _is_fit(written: str) -> bool:
+    return not checks.secret(written) and not checks.instruction(written)
 
 
 def is_framed(reading: Reading) -> bool:
@@ -40,39 +48,48 @@ def is_framed(reading: Reading) -> bool:
     return any(tongue.frame.search(reading.folded) for tongue in TONGUES)
 
 
-def statements(reading: Reading, language_hint: str | None = None) -> Iterator[Statement]:
-    """Yield what the plain clauses of a reading say, in order."""
+def statements(reading: Reading, language_hint: str | None = None) -> Iterator[tuple[list[Clause], list[Statement]]]:
+    """Yield the clauses of each sentence that may be read, with what the plain ones state, in order."""
     foreign = language_hint is not None and language_hint[:2] not in ("zh", "en")
     for clauses in sentences(reading):
         about: str | None = None
+        readable = [clause for clause in clauses if not (foreign and clause.tongue.code == "en")]
+        found: list[Statement] = []
         for clause in clauses:
-            if clause.mood not in ("plain", "past") or (foreign and clause.tongue.code == "en"):
+            if clause.mood not in ("plain", "past") or clause not in readable:
                 about = None
                 continue
             understood = understand(clause, about, reading.folded)
             about = understood.about
             if clause.mood == "plain":
-                yield from understood.statements
+                found += understood.statements
+        yield readable, found
 
 
 def _last_word(said: list[Statement]) -> list[Statement]:
     """Drop what the same message takes back: an earlier value of a slot that holds one, a repeated value."""
     last: dict[tuple[str, str, str], Statement] = {}
     for each in said:
-        one = "" if not slots.slot(each.attribute).multiple and not each.negates else slots.key(each.value)
+        alone = each.attribute != FACT and not slots.slot(each.attribute).multiple and not each.negates
+        one = "" if alone else slots.key(each.value)
         place = (each.subject, each.attribute, one)
         last.pop(place, None)
         last[place] = each
     return list(last.values())
 
 
-def _profile(said: Statement, reading: Reading, message_id: int, at: datetime) -> Candidate:
+def _candidate(said: Statement, reading: Reading, message_id: int, at: datetime) -> Candidate:
+    cited, language = (cite(reading, said.clause, message_id, at),), said.clause.tongue.code
+    if said.attribute == FACT:
+        return Candidate(
+            kind="fact", citations=cited, language=language, subject=said.subject, text=said.clause.written
+        )
     return Candidate(
         kind="profile",
-        citations=(cite(reading, said.clause, message_id, at),),
-        language=said.clause.tongue.code,
+        citations=cited,
+        language=language,
         subject=said.subject,
-        text=slots.render(said.attribute, said.value, said.clause.tongue.code, said.subject),
+        text=slots.render(said.attribute, said.value, language, said.subject),
         attribute=said.attribute,
         value=said.value,
         negates=said.negates,

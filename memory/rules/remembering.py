@@ -41,9 +41,15 @@ def remembered(reading: Reading, known: Sequence[Candidate], *, message_id: int,
     found: list[Candidate] = []
     for first, body in _wishes(reading):
         quote = reading.quote(first, first + len(body))
-        if _is_statement(body) and not any(line.citations[0].quote in quote for line in known):
+        if _is_statement(body) and not any(_says(line, quote) for line in known):
             found.append(fact(quote, Citation(message_id, quote, at)))
     return found
+
+
+def _says(known: Candidate, quote: str) -> bool:
+    """Whether a candidate stands for a wish: an event only for all its words, which its text does not keep."""
+    cited = known.citations[0].quote
+    return cited == quote if known.kind == "event" else cited in quote
 
 
 def wants_remembering(text: str) -> bool:

@@ -1,0 +1,67 @@
+"""One question to the model about all near duplicates of a session. Never needed: without an answer both stay."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from memory.answers import AnswerError, parse
+from memory.db import Database
+from memory.likeness import Alike, query, related, rulings, undecided
+from memory.model import Account, Decision, Entry
+from memory.ports import Clock, Completer, CompleterUnavailable
+from memory.reconcile import Gate
+from memory.stores import EntryStores
+
+log = logging.getLogger(__name__)
+
+ANSWER_TOKENS: Final = 1_024
+"""A dozen short items, and room for a model that reasons first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What came of it: pairs asked about, what was ruled how often, what was changed, and why not ("" if it was)."""
+
+    pairs: int = 0
+    ruled: Mapping[str, int] = field(default_factory=dict)
+    decisions: tuple[Decision, ...] = ()
+    tokens: int = 0
+    failed: str = ""
+
+
+class SecondLook:
+    """Asks at most once for each batch of new memories, and carries out what comes back."""
+
+    def __init__(self, db: Database, stores: EntryStores, gate: Gate, *, completer: Completer, clock: Clock) -> None:
+        self._db = db
+        self._stores = stores
+        self._gate = gate
+        self._completer = completer
+        self._clock = clock
+
+    async def look(self, owner: Account, new: Collection[int], *, alike: Alike = related) -> Looked:
+        """Have the pairs of these new memories and all that is known decided.
+
+        No call is made where there are none. Raises RuntimeError with a transaction open: the model is awaited.
+        """
+        if self._db.inside:
+            raise RuntimeError("no transaction may be open while the model is awaited")
+        now = self._clock()
+        known: list[Entry] = [e for store in self._stores.entries for e in await store.live(owner, now=now)]
+        pairs = undecided([entry for entry in known if entry.id in new], known, alike=alike)
+        if not pairs:
+            return Looked()
+        asked = query(owner, pairs, owner.language)
+        try:
+            answer = await self._completer.complete(asked.messages, schema=asked.schema, max_tokens=ANSWER_TOKENS)
+            ruled = rulings(parse(answer.text, cut=answer.cut), pairs)
+        except (CompleterUnavailable, AnswerError) as error:
+            log.info("%d near duplicates stay side by side: %s", len(pairs), error)
+            return Looked(len(pairs), failed="unavailable" if isinstance(error, CompleterUnavailable) else error.fault)
+        decisions = await self._gate.settle(owner, ruled, now=self._clock())
+        counts = Counter(str(ruling) for _, ruling in ruled)
+        return Looked(len(pairs), counts, tuple(decisions), answer.tokens)
