@@ -117,7 +117,7 @@ def _cite(raw: Any, quote: str) -> list[Cite]:
         return []
     if isinstance(raw, str):
         return [Cite(int(number), quote) for number in _NUMBER.findall(raw)]
-    return [Cite(int(raw), quote)] if math.isfinite(raw) and abs(raw) < 10**9 else []
+    return [Cite(int(raw), quote)] if abs(raw) < 10**9 else []  # which is false of what is no number, too
 
 
 def _text(item: Mapping[str, Any], *names: str) -> str:

@@ -18,7 +18,7 @@ from memory.claims import Claim
 from memory.model import SELF, Candidate, Citation, Message, Span
 from memory.polarity import contradicts
 from memory.quotes import locate, narrow
-from memory.sameness import corrects
+from memory.sameness import corrects, overlap
 from memory.script import folded, language
 from memory.timing import DateDisagreement, Words, event_span, spans, until
 
@@ -41,6 +41,7 @@ class Drop(StrEnum):
     UNSUPPORTED_NUMBER = "unsupported_number"
     UNSUPPORTED_NAME = "unsupported_name"
     UNSUPPORTED_POLARITY = "unsupported_polarity"
+    UNSUPPORTED_WORDS = "unsupported_words"
     BAD_DATE = "bad_date"
 
 
@@ -181,6 +182,9 @@ def _misread(claim: Claim, statement: str, words: str, evidence: Evidence) -> Dr
             return Drop.SUBJECT_MISSING
         if folded(claim.subject) not in folded(evidence.own_words):
             return Drop.UNSUPPORTED_NAME
+    # A quote shows what a claim rests on; without one it must at least speak of the same thing.
+    if not any(cite.quote for cite in claim.cites) and not overlap(_sentence(claim, words), words):
+        return Drop.UNSUPPORTED_WORDS
     if not claim.negates and contradicts(_sentence(claim, words), narrow(words, statement)):
         return Drop.UNSUPPORTED_POLARITY
     return None

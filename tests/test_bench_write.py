@@ -118,7 +118,8 @@ async def test_checks_that_let_everything_through_are_found_out(data: Path, monk
 
 
 async def test_rules_that_store_everything_lose_precision(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def everything(text: str, *, message_id: int, at: datetime, language_hint: str) -> list[Candidate]:
+    def everything(text: str, *, message_id: int, at: datetime, language_hint: str, zone: str) -> list[Candidate]:
+        del zone
         return [Candidate("fact", (Citation(message_id, text, at),), language_hint, text=text)]
 
     monkeypatch.setattr(rules, "candidates", everything)
@@ -153,7 +154,7 @@ async def test_a_gate_that_closes_what_is_still_true_is_over_deleting(
     monkeypatch.setattr(
         rules,
         "candidates",
-        lambda text, *, message_id, at, language_hint: [
+        lambda text, *, message_id, at, language_hint, zone: [
             Candidate("fact", (Citation(message_id, "that", at),), "en", text=f"said {len(text)} letters")
             if "sister" in text
             else Candidate("fact", (Citation(message_id, text, at),), "en", text=text)

@@ -70,6 +70,18 @@ def test_in_1_what_is_not_in_the_owners_own_words_is_dropped(cites: tuple[Cite, 
     assert verify(Claim("fact", text="我住成都", cites=cites), evidence(*lines)) is reason
 
 
+@pytest.mark.parametrize(
+    ("said", "claim"),
+    [
+        ("I work at a bakery in Lyon", "I don't eat nuts"),
+        ("我叫什么名字？", "没有关于用户的记忆"),
+        ("今天和小王去爬山了", "用户喜欢古典音乐"),
+    ],
+)
+def test_a_number_alone_bears_nothing_that_speaks_of_something_else(said: str, claim: str) -> None:
+    assert judged(said, "", text=claim) is Drop.UNSUPPORTED_WORDS
+
+
 def test_c06_the_bots_words_prove_nothing() -> None:
     lines = (message(1, "帮我挑件外套"), message(2, "既然你最喜欢蓝色，选藏青色吧。", bot=True))
     for text in ("用户最喜欢的颜色是蓝色", "用户喜欢藏青色"):
