@@ -56,6 +56,8 @@ _SEVERAL: Final = re.compile(
     r"|[,，]\s*(?:并且?|而且|同时|另外|此外|还(?:有|养|喜欢|会|是|在)|也(?:有|养|喜欢|会|是|在))"
     r"|\b(?:and|also|but) (?:also )?(?:has|have|is|am|are|likes?|loves?|lives?|works?|owns?|wants?|I|my|they|he|she)\b"
 )
+_TOGETHER: Final = re.compile(r"^(?:[Mm]y )?\w+(?:[ -]\w+)? and I\b")
+"""Two people who do one thing ("Anna and I broke up") are one fact."""
 _ABBREVIATION: Final = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|No)\.")
 _SEPARATOR: Final = re.compile(r"\s*[、,，;；]\s*")
 
@@ -98,9 +100,11 @@ def verify(claim: Claim, evidence: Evidence) -> Candidate | Drop:
         ends = until(claim, cited, evidence.zone)
     except DateDisagreement:
         return Drop.BAD_DATE
-    # A time may be written out (周三 as the 12th of March), and who "she" is may be said a message earlier.
+    # A time may be written out (周三 as the 12th of March), who "she" is may be said a message earlier, and models
+    # like to call the person by the name they were shown.
+    owners = " ".join(dict.fromkeys(each.message.speaker for each in cited))
     derived = _written_out([*spans(cited, evidence.zone), *([span] if span else [])], evidence.zone)
-    bearing = f"{words}\n{derived}\n{'' if claim.subject == SELF else claim.subject}"
+    bearing = f"{words}\n{derived}\n{owners if claim.subject == SELF else claim.subject}"
     if fault := _unsupported(statement, bearing) or _misread(claim, statement, words, evidence):
         return fault
     return Candidate(
@@ -160,7 +164,8 @@ def _unfit(claim: Claim, statement: str, words: str) -> Drop | None:
         return Drop.INSTRUCTION
     if claim.forgettable:
         return Drop.FORGETTABLE
-    if len(statement) > LONGEST or _SEVERAL.search(_ABBREVIATION.sub("", statement).rstrip("。.!！ ")):
+    single = _TOGETHER.sub("we", _ABBREVIATION.sub("", statement)).rstrip("。.!！ ")
+    if len(statement) > LONGEST or _SEVERAL.search(single):
         return Drop.SEVERAL_FACTS
     return None
 

@@ -70,6 +70,17 @@ def test_in_1_what_is_not_in_the_owners_own_words_is_dropped(cites: tuple[Cite, 
     assert verify(Claim("fact", text="我住成都", cites=cites), evidence(*lines)) is reason
 
 
+def test_the_owners_own_name_needs_no_proof_and_nobody_elses_goes_without() -> None:
+    assert isinstance(judged("I collect old maps", text="Lin collects old maps"), Candidate)
+    assert judged("I collect old maps", text="The person called Bruno collects old maps") is Drop.UNSUPPORTED_NAME
+
+
+def test_two_people_who_do_one_thing_are_one_fact() -> None:
+    said = "Anna and I broke up last week"
+    assert isinstance(judged(said, text="Anna and I broke up"), Candidate)
+    assert judged("I play chess and I sing", text="I play chess and I sing") is Drop.SEVERAL_FACTS
+
+
 @pytest.mark.parametrize(
     ("said", "claim"),
     [
