@@ -9,11 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Container, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from itertools import takewhile
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 from bot.apologies import Apologies
@@ -22,6 +19,7 @@ from bot.language import language_of
 from bot.message import ChatRef, Deleted, DeliveryError, Edited, Press, Sink, Update
 from bot.text import clean
 from bot.turn import Apology, Heard, Said
+from bot.worker import MOST_JOINED, Item, Worker, albums, joined
 from config.settings import ConversationSettings
 from memory.ports import Clock
 
@@ -33,8 +31,6 @@ PATIENCE: Final = 5
 """Quiet times after which a person who writes and writes is answered all the same."""
 ALBUM_SECONDS: Final = 1.0
 """Quiet time after a picture of an album, whatever the settings: its pictures come as messages of their own."""
-MOST_JOINED: Final = 20
-"""Messages that one turn may answer."""
 CANCEL: Final = "cancel"
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -55,100 +51,6 @@ class Desk(Protocol):
 
     async def give_up(self, said: Sequence[Said]) -> None:
         """Let messages wait no longer; they stay in the journal and are not answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """Something that waits for an answer since ``at``."""
-
-    heard: Heard
-    sink: Sink
-    at: datetime
-
-    @property
-    def said(self) -> Said | None:
-        return self.heard if isinstance(self.heard, Said) else None
-
-    @property
-    def chat(self) -> ChatRef:
-        return self.heard.chat if isinstance(self.heard, Press) else self.heard.incoming.chat
-
-    @property
-    def language(self) -> str:
-        return language_of(self.heard) if isinstance(self.heard, Press) else self.heard.owner.language
-
-    def is_talk_of(self, account: int) -> bool:
-        """Whether it is that account's ordinary talk, which may be cancelled."""
-        return self.said is not None and self.said.is_talk and self.said.owner.no == account
-
-    def is_one_of(self, messages: Container[int]) -> bool:
-        """Whether it is one of these journaled messages."""
-        return self.said is not None and self.said.message.id in messages
-
-
-@dataclass(slots=True)
-class _Worker:
-    """A chat that is being served.
-
-    ``door`` lets updates in one after the other; ``running`` is being answered. One that is ``cut_off`` waits
-    with all it has until an answer its platform could not be reached for is delivered: order is kept.
-    """
-
-    door: asyncio.Lock = field(default_factory=asyncio.Lock)
-    coming: int = 0
-    stirred: asyncio.Event = field(default_factory=asyncio.Event)
-    queue: deque[_Item] = field(default_factory=deque)
-    running: list[_Item] = field(default_factory=list)
-    answering: asyncio.Task[None] | None = None
-    cut_off: bool = False
-    task: asyncio.Task[None] | None = None
-
-    @property
-    def held(self) -> list[Said]:
-        """Every message that is queued or being answered."""
-        return [item.said for item in (*self.running, *self.queue) if item.said is not None]
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is done here, nothing waits and nothing comes in."""
-        return not (self.coming or self.queue or self.cut_off) and (self.task is None or self.task.done())
-
-    def put(self, items: Iterable[_Item]) -> None:
-        """Queue items behind the others."""
-        self.queue.extend(items)
-        self.stirred.set()
-
-    def pull(self, chosen: Callable[[_Item], bool]) -> list[_Item]:
-        """Take items out of the queue."""
-        pulled = [item for item in self.queue if chosen(item)]
-        self.queue = deque(item for item in self.queue if not chosen(item))
-        self.stirred.set()
-        return pulled
-
-    def take(self, turn: list[_Item]) -> list[_Item]:
-        """Take a turn out of the queue."""
-        taken = set(map(id, turn))
-        self.queue = deque(item for item in self.queue if id(item) not in taken)
-        return turn
-
-    async def interrupt(self, chosen: Callable[[_Item], bool], *, keep: bool) -> list[_Item]:
-        """Stop the answer under way if it is to something ``chosen``; returns all that it was to answer.
-
-        What is shown of it stays if ``keep``; then one that is beyond stopping goes on, and nothing is returned.
-        """
-        stopped = self.running
-        if not any(chosen(item) for item in stopped):
-            return []
-        if not await _abandoned(stopped[-1].sink, keep=keep) and keep:
-            return []
-        await self.halt()
-        return stopped
-
-    async def halt(self) -> None:
-        """Cancel the answer under way."""
-        if self.answering is not None:
-            self.answering.cancel()
-            await asyncio.wait({self.answering})
 
 
 class Conversation:
@@ -173,7 +75,7 @@ class Conversation:
         self._sleep = sleep
         self._quiet = settings.quiet_seconds
         self._breaker = Breaker(settings.turns_a_minute)
-        self._workers: dict[ChatRef, _Worker] = {}
+        self._workers: dict[ChatRef, Worker] = {}
         self._apologies = Apologies(clock)
         self._asides: set[asyncio.Task[None]] = set()
         self._stopping = False
@@ -202,7 +104,7 @@ class Conversation:
         async with self._at_work(said.incoming.chat) as worker:
             if worker.cut_off and await still():
                 worker.cut_off = False
-                worker.queue.appendleft(_Item(said, sink, self._clock()))
+                worker.queue.appendleft(Item(said, sink, self._clock()))
             else:
                 await self._take(worker, said if await still() else None, sink)
 
@@ -240,9 +142,9 @@ class Conversation:
         await asyncio.gather(*late, return_exceptions=True)
 
     @contextlib.asynccontextmanager
-    async def _at_work(self, chat: ChatRef) -> AsyncIterator[_Worker]:
+    async def _at_work(self, chat: ChatRef) -> AsyncIterator[Worker]:
         """The worker of a chat, for one update at a time; afterwards it works off what it was given."""
-        worker = self._workers.setdefault(chat, _Worker())
+        worker = self._workers.setdefault(chat, Worker())
         worker.coming += 1
         try:
             async with worker.door:
@@ -251,19 +153,19 @@ class Conversation:
             worker.coming -= 1
             self._go_on(chat, worker)
 
-    def _go_on(self, chat: ChatRef, worker: _Worker) -> None:
+    def _go_on(self, chat: ChatRef, worker: Worker) -> None:
         """Have a chat's worker do what there is to do, or let it go."""
         if worker.queue and not worker.cut_off and (worker.task is None or worker.task.done()):
             worker.task = asyncio.create_task(self._work(chat, worker), name=f"chat {chat.key}")
         if worker.is_idle:
             self._workers.pop(chat, None)
 
-    async def _take(self, worker: _Worker, heard: Heard | None, sink: Sink) -> None:
+    async def _take(self, worker: Worker, heard: Heard | None, sink: Sink) -> None:
         """Queue what waits for an answer, unless it waits already."""
         if heard is None or self._stopping or (isinstance(heard, Said) and self.holds(heard)):
             await _end(sink)  # what is heard during a stop waits for the next start
             return
-        item = _Item(heard, sink, self._clock())
+        item = Item(heard, sink, self._clock())
         if item.said is not None and item.said.command is not None and item.said.command[0] == CANCEL:
             self._aside(self._cancel(item.said, sink))
         elif item.said is not None and self._is_too_much(worker, item.said):
@@ -271,11 +173,11 @@ class Conversation:
         else:
             worker.put([item])
 
-    def _is_too_much(self, worker: _Worker, said: Said) -> bool:
+    def _is_too_much(self, worker: Worker, said: Said) -> bool:
         """Whether somebody has so much waiting that this is not answered; a command always is."""
         return said.is_talk and sum(item.is_talk_of(said.owner.no) for item in worker.queue) >= QUEUE
 
-    async def _change(self, worker: _Worker, update: Edited | Deleted, sink: Sink) -> None:
+    async def _change(self, worker: Worker, update: Edited | Deleted, sink: Sink) -> None:
         """Hear that messages are other than they were, or no more: no talk is answered as if they still stood."""
         ids = update.message_ids if isinstance(update, Deleted) else (update.message.message_id,)
         held = {s.message.id: s for s in worker.held if s.is_talk and s.incoming.message_id in ids}
@@ -287,10 +189,10 @@ class Conversation:
         stopped = await worker.interrupt(lambda item: item.is_one_of(held), keep=False)
         # Nothing is begun before it is known what the queue reads now.
         waiting = [*stopped, *worker.pull(lambda _: True)]
-        changed: _Item | None = None
+        changed: Item | None = None
         try:
             heard = await self._desk.hear(update)
-            changed = None if heard is None or self._stopping else _Item(heard, sink, self._clock())
+            changed = None if heard is None or self._stopping else Item(heard, sink, self._clock())
         finally:
             gone = [item for item in waiting if item.is_one_of(held)]
             place = waiting.index(gone[0]) if gone else len(waiting)
@@ -302,7 +204,7 @@ class Conversation:
     async def _cancel(self, said: Said, sink: Sink) -> None:
         """Stop whatever the sender of a /cancel waits for, the answer under way too, and say so."""
 
-        def is_mine(item: _Item) -> bool:
+        def is_mine(item: Item) -> bool:
             return item.is_talk_of(said.owner.no)
 
         try:
@@ -318,9 +220,9 @@ class Conversation:
         for item in pulled:
             await _end(item.sink)
         obeyed = replace(said, command=(CANCEL, "stopped" if dropped else ""))
-        await self._turn([_Item(obeyed, sink, self._clock())])
+        await self._turn([Item(obeyed, sink, self._clock())])
 
-    async def _work(self, chat: ChatRef, worker: _Worker) -> None:
+    async def _work(self, chat: ChatRef, worker: Worker) -> None:
         try:
             while turn := await self._next(worker):
                 worker.running = turn
@@ -335,10 +237,10 @@ class Conversation:
             worker.task = None
             self._go_on(chat, worker)
 
-    async def _next(self, worker: _Worker) -> list[_Item]:
+    async def _next(self, worker: Worker) -> list[Item]:
         """Wait until a turn is whole, and take it out of the queue; nothing when the queue is empty."""
         while worker.queue and not worker.cut_off:
-            turn = _joined(worker.queue)
+            turn = joined(worker.queue)
             left = 0.0 if self._stopping else self._quiet_left(turn, alone=len(turn) == len(worker.queue))
             worker.stirred.clear()
             if left > 0:
@@ -347,20 +249,20 @@ class Conversation:
                 return worker.take(turn)
         return []
 
-    def _quiet_left(self, turn: Sequence[_Item], *, alone: bool) -> float:
+    def _quiet_left(self, turn: Sequence[Item], *, alone: bool) -> float:
         """Seconds to wait for more of a turn; ``alone`` tells that nothing is queued behind it."""
         said = turn[-1].said
         if said is None or not said.is_talk or len(turn) == MOST_JOINED:
             return 0.0
         quiet = self._quiet if alone else 0.0
-        if _albums(turn):
+        if albums(turn):
             quiet = max(quiet, ALBUM_SECONDS)
         now = self._clock()
         since_first, since_last = ((now - item.at).total_seconds() for item in (turn[0], turn[-1]))
         # Never longer than the quiet time itself, whatever the clock of the machine does meanwhile.
         return min(quiet, quiet - since_last, PATIENCE * quiet - since_first)
 
-    async def _turn(self, turn: Sequence[_Item]) -> None:
+    async def _turn(self, turn: Sequence[Item]) -> None:
         """Answer one turn where its last message came from."""
         *earlier, last = turn
         for item in earlier:
@@ -377,7 +279,7 @@ class Conversation:
         finally:
             await _end(last.sink)
 
-    async def _fail(self, turn: Sequence[_Item], error: Exception) -> None:
+    async def _fail(self, turn: Sequence[Item], error: Exception) -> None:
         """Explain why a turn has no answer. Only what a platform could not be reached for is tried again."""
         last = turn[-1]
         if isinstance(error, DeliveryError):
@@ -391,7 +293,7 @@ class Conversation:
                 log.exception("what could not be answered still waits; the next start tries it again")
         await self._apologies.explain(error, last.chat, last.language, last.sink)
 
-    async def _goes_on(self, turn: Sequence[_Item]) -> bool:
+    async def _goes_on(self, turn: Sequence[Item]) -> bool:
         """Whether a turn is to be answered; talk is not when two programs seem to talk to each other."""
         said = [item.said for item in turn if item.said is not None]
         last = turn[-1]
@@ -402,7 +304,7 @@ class Conversation:
         await self._apologies.tell(last.chat, "error.loop", last.language, last.sink)
         return False
 
-    async def _refuse(self, item: _Item) -> None:
+    async def _refuse(self, item: Item) -> None:
         """Tell that the queue is full; what was said is kept all the same."""
         try:
             if item.said is not None:
@@ -423,27 +325,9 @@ class Conversation:
         return [*workers, *self._asides]
 
 
-def _who(item: _Item) -> tuple[ChatRef, int]:
+def _who(item: Item) -> tuple[ChatRef, int]:
     """A person in a chat."""
     return (item.chat, item.said.owner.no if item.said is not None else 0)
-
-
-def _albums(turn: Iterable[_Item]) -> set[str]:
-    return {item.said.incoming.album for item in turn if item.said is not None and item.said.incoming.album}
-
-
-def _joined(queue: Sequence[_Item]) -> list[_Item]:
-    """The items of a queue that are one turn: what one person says in a row, and all of an album."""
-    first = queue[0].said
-    if first is None or not first.is_talk:
-        return [queue[0]]
-    run = list(takewhile(lambda item: item.said is not None and first.joins(item.said), list(queue)[:MOST_JOINED]))
-    begun = next((n for n, item in enumerate(run, 1) if item.said is not None and item.said.begun), None)
-    if begun is not None:
-        return run[:begun]
-    albums = _albums(run)
-    behind = list(queue)[len(run) :]
-    return run + [item for item in behind if item.is_talk_of(first.owner.no) and albums & _albums([item])]
 
 
 async def _either(*works: Awaitable[object]) -> None:
@@ -455,15 +339,6 @@ async def _either(*works: Awaitable[object]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _abandoned(sink: Sink, *, keep: bool) -> bool:
-    """Give up what an answer shows, or is about to; a platform's failure there keeps nothing else from being done."""
-    try:
-        return await sink.abandon(keep=keep)
-    except Exception:
-        log.exception("a platform did not give up an answer")
-        return True
 
 
 async def _end(sink: Sink) -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.conversation import MOST_JOINED, PATIENCE, QUEUE, Conversation
+from bot.conversation import PATIENCE, QUEUE, Conversation
 from bot.message import (
     ChatRef,
     Deleted,
@@ -23,6 +23,7 @@ from bot.message import (
     Update,
 )
 from bot.turn import Apology, Heard, Said
+from bot.worker import MOST_JOINED
 from config.settings import ConversationSettings
 from memory.model import Account, Chat, Message
 from tests.conftest import Clock

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any, Final, Literal, get_args
 
+from bot.bench.evalset import Conversation
 from bot.bench.gold import share
 from bot.bench.proposals import Note, ScriptedModel, fact
-from bot.bench.writeset import Observation, Talk, WriteSet
+from bot.bench.writeset import Observation, WriteSet
 from bot.bench.writing import World, opened
 from memory.model import SELF
 
@@ -45,7 +46,7 @@ async def measure(given: WriteSet, voice: Voice) -> dict[str, Any]:
     }
 
 
-def _notes(talk: Talk, observations: Sequence[Observation], voice: Voice) -> Iterator[Note]:
+def _notes(talk: Conversation, observations: Sequence[Observation], voice: Voice) -> Iterator[Note]:
     """Yield each observation for everybody whose messages it rests on: only their author may cite them."""
     lines = {line.id: line for session in talk.sessions for line in session}
     for each in observations:
@@ -63,7 +64,7 @@ def in_first_person(text: str, name: str) -> str:
     return re.sub(rf"\b{re.escape(name)}\b", "I", mine)
 
 
-async def _cited(world: World, talk: Talk) -> set[str]:
+async def _cited(world: World, talk: Conversation) -> set[str]:
     """Have a conversation told in a group, session by session; returns the ids of the messages memories cite."""
     world.now = talk.sessions[0][0].at
     speakers = dict.fromkeys(line.speaker for session in talk.sessions for line in session)

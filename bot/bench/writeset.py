@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, get_args
 
-from bot.bench.evalset import CONVERSATIONS, DataError, Line, moment
+from bot.bench.evalset import CONVERSATIONS, Conversation, DataError, Line, moment
 
 Label = Literal["store", "ephemeral", "skip", "sensitive", "injection"]
 Relation = Literal[
@@ -73,15 +73,6 @@ class Dated:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
-    """A conversation: sessions of messages, in order; one without a message is none."""
-
-    id: str
-    language: str
-    sessions: tuple[tuple[Line, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Observation:
     """A fact somebody noted about a speaker of a conversation, and the ids of the messages that say it."""
 
@@ -98,7 +89,7 @@ class WriteSet:
     lone: tuple[Lone, ...]
     updates: tuple[Update, ...]
     dates: tuple[Dated, ...]
-    talks: tuple[Talk, ...] = ()
+    talks: tuple[Conversation, ...] = ()
     observations: tuple[Observation, ...] = ()
 
 
@@ -162,12 +153,12 @@ def _dated(row: Mapping[str, Any]) -> Dated:
     )
 
 
-def _talk(row: Mapping[str, Any]) -> Talk:
+def _talk(row: Mapping[str, Any]) -> Conversation:
     sessions = []
     for session in row["sessions"]:
         at = moment(session["date_time"], otherwise=datetime(2024, 1, 1, 12, tzinfo=UTC))
         sessions.append(tuple(Line(m["id"], m["speaker"], m["text"], at) for m in session["messages"]))
-    return Talk(row["conversation_id"], row["language"], tuple(filter(None, sessions)))
+    return Conversation(row["conversation_id"], row["language"], tuple(filter(None, sessions)))
 
 
 def _observation(row: Mapping[str, Any]) -> Observation:
