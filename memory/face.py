@@ -15,7 +15,6 @@ from memory.accounts import Accounts, Chats
 from memory.answering import Answering, Heard, Waiting
 from memory.db import Database
 from memory.distill import Distiller
-from memory.doubts import Doubt, Doubts
 from memory.embedding import Embeddings
 from memory.facts import Facts
 from memory.forget import Forgetting, Plan
@@ -42,11 +41,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """A notice, whose it is, and where it goes: the platform's key of the chat and its thread."""
+    """A notice, whose it is, and the platform's key of the chat it was asked for in."""
 
     owner: Account
     key: str
-    thread: str | None
     private: bool
     notice: Notice
 
@@ -87,7 +85,6 @@ class Memory:
         )
         self._indexes = Indexes(self._stores)
         self._gate = Gate(db, self._stores)
-        self._doubts = Doubts(self._stores)
         self._moves = Moves(db)
         self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores)
         self._revising = Revising(
@@ -331,20 +328,6 @@ class Memory:
             if visible(entry.provenance.audience, room)
         ]
 
-    async def open_doubts(self, owner: Account, *, now: datetime) -> list[Doubt]:
-        """Where an unsure statement stands beside a sure one and the owner has not been asked about it yet."""
-        return await self._doubts.open(owner, now=now)
-
-    async def doubt_asked(self, owner: Account, doubt: Doubt, *, now: datetime) -> bool:
-        """Note that the owner is asked about a doubt, once and never again; False when that was done already."""
-        return await self._doubts.asked(owner, doubt, at=now)
-
-    async def undo_batch(self, owner: Account, *, at: datetime, now: datetime) -> list[Entry]:
-        """Bring back what one batch of the write gate closed at ``at``; returns what is open again."""
-        reopened = await self._gate.undo(owner, at=at, now=now)
-        self._indexes.forget(owner)
-        return reopened
-
     async def history(self, owner: Account) -> list[Entry]:
         """Everything but what was forgotten: live, superseded and expired memories."""
         return [entry for store in self._stores.entries for entry in await store.history(owner)]
@@ -402,9 +385,9 @@ class Memory:
         for number in await self._stores.promises.owners_owed():
             owner = await self._accounts.numbered(number)
             for notice in await self._stores.promises.notices(owner):
-                key, thread = await self._chats.address(owner, notice.chat)
+                key, _ = await self._chats.address(owner, notice.chat)
                 chat = await self._chats.numbered(owner, notice.chat)
-                owed.append(Owed(owner, key, thread, chat.private, notice))
+                owed.append(Owed(owner, key, chat.private, notice))
         return owed
 
     async def notified(self, owner: Account, notice: Notice, *, now: datetime) -> bool:

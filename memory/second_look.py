@@ -15,6 +15,7 @@ from memory.model import Account, Decision, Entry
 from memory.ports import Clock, Completer, CompleterUnavailable
 from memory.reconcile import Gate
 from memory.stores import EntryStores
+from memory.verdicts import covers
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,11 @@ class SecondLook:
         if self._db.inside:
             raise RuntimeError("no transaction may be open while the model is awaited")
         now = self._clock()
-        known: list[Entry] = [e for store in self._stores.entries for e in await store.live(owner, now=now)]
+        everything: list[Entry] = [e for store in self._stores.entries for e in await store.live(owner, now=now)]
+        fresh = [entry for entry in everything if entry.id in new]
+        # What is asked about a group's memories holds nothing that may not be used there.
+        rooms = {entry.provenance.audience for entry in fresh}
+        known = [entry for entry in everything if all(covers(entry.provenance.audience, room) for room in rooms)]
         pairs = undecided([entry for entry in known if entry.id in new], known, alike=alike)
         if not pairs:
             return Looked()

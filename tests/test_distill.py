@@ -547,3 +547,33 @@ async def test_no_answer_whatever_crashes_or_writes_a_row_without_the_owners_wor
     for entry in await shelf.history():
         assert {citation.message for citation in entry.provenance.citations} <= own
         assert entry.provenance.citations
+
+
+# ---- the second look ------------------------------------------------------------------------------------
+
+BLACK, NO_MILK = "我平时喝黑咖啡", "我喝黑咖啡，平时都这样喝"
+SAME = json.dumps({"items": [{"pair": 1, "verdict": "same"}]})
+
+
+async def test_a_near_duplicate_is_put_before_the_model_once_and_the_call_is_charged(
+    shelf: Shelf, distiller: Distiller, script: Script
+) -> None:
+    known = await shelf.say(BLACK)
+    async with shelf.db.transaction():
+        await shelf.facts.add(shelf.owner, fact(known, BLACK), audience=0, now=shelf.clock())
+    await shelf.say(NO_MILK)
+    script.answers.extend([items(item(2, NO_MILK)), SAME])
+    report = await distil(distiller, shelf)
+    assert len(script.requests) == 2
+    assert values(await shelf.facts.live(shelf.owner, now=shelf.clock())) in ([BLACK], [NO_MILK])
+    assert report.tokens > 0
+
+
+async def test_no_private_word_is_in_what_is_asked_about_a_groups_memories(shelf: Shelf) -> None:
+    private, open_ = await shelf.say(BLACK), await shelf.say(NO_MILK)
+    async with shelf.db.transaction():
+        await shelf.facts.add(shelf.owner, fact(private, BLACK), audience=0, now=shelf.clock())
+        new = await shelf.facts.add(shelf.owner, fact(open_, NO_MILK), audience=77, now=shelf.clock())
+    script = Script(shelf)  # no answer is queued: a question would fail
+    looked = await build(shelf, script)._second_look.look(shelf.owner, {new.id})
+    assert (looked.pairs, script.requests) == (0, [])
