@@ -40,13 +40,13 @@ def test_vectors_are_scaled_to_length_one() -> None:
     held.add([b"a"], row(3, 4))
     scanned = held.scan(row(1, 0)[0])
     assert scanned is not None
-    assert np.allclose(scanned, [0.6])
+    assert np.allclose(scanned, [0.6], atol=0.01)
 
 
 def test_a_first_load_is_taken_as_it_is_and_grown_apart_from_the_next_on() -> None:
     held, first = Vectors(), np.eye(4, dtype=np.float32)[:3]
     assert held.add([b"a", b"b", b"c"], first) == {b"a": 0, b"b": 1, b"c": 2}
-    assert held.nbytes < 3 * first.nbytes + 3 * 150, "no second copy, no spare room"
+    assert held.nbytes <= 3 * (4 + 8 + 120), "a byte a number, no spare room"
     assert held.add(
         [b"c", b"d"],
         row(
@@ -58,7 +58,7 @@ def test_a_first_load_is_taken_as_it_is_and_grown_apart_from_the_next_on() -> No
     ) == {b"d": 3}
     scanned = held.scan(row(0, 0, 1, 0)[0])
     assert scanned is not None
-    assert np.allclose(scanned, [0, 0, 1, 0.5])
+    assert np.allclose(scanned, [0, 0, 1, 0.5], atol=0.01)
     assert np.array_equal(first, np.eye(4)[:3])
 
 
@@ -118,7 +118,7 @@ def test_the_size_in_bytes_follows_what_is_held() -> None:
     large = index_of([said(n, f"some words and number{n}") for n in range(1, 500)])
     large.add_vectors([text_hash(f"t{n}") for n in range(200)], np.ones((200, 64), np.float32))
     assert small.nbytes < large.nbytes
-    assert large.nbytes > large.vectors.nbytes > 200 * 64 * 4
+    assert large.nbytes > large.vectors.nbytes > 200 * 64
 
 
 @pytest.mark.parametrize("number", [0.0, NAN, float("inf"), 3e38])
