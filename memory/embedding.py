@@ -14,7 +14,7 @@ import sqlite3
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple
@@ -26,14 +26,19 @@ from memory.accounts import Accounts
 from memory.db import Database
 from memory.model import Account
 from memory.offloop import off_loop
+from memory.pages import PAGE, Page, Pages, VectorPages, joined, paged
 from memory.passages import WHOLE_BYTES, chunks
 from memory.ports import Clock, Embedder, Vector
+from memory.vectors import coded
+from memory.wanting import HELD_BY_NONE, PART_OF_NONE, UNCUT, WAITING
 
 log = logging.getLogger(__name__)
 
 BATCH: Final = 64
 """Texts handed to the embedder at a time; it splits further as its endpoint wants."""
 QUERIES_KEPT: Final = 256
+SEAL_FROM: Final = 64
+"""Vectors that have to come together before they are moved into pages."""
 RETRY: Final = timedelta(hours=1)
 """Pause before a text the embedder refused is tried again."""
 _FULL_SCALE: Final = 32_767
@@ -58,6 +63,7 @@ class VectorRows:
     last: int
     hashes: list[bytes]
     matrix: NDArray[np.float32]
+    ids: list[int] = field(default_factory=list)
 
 
 class Chunk(NamedTuple):
@@ -77,6 +83,7 @@ class Embeddings:
         self._db = db
         self._accounts = accounts
         self._embedder = embedder
+        self._pages = Pages(db)
         self._clock = clock
         self._model_no: int | None = None
         self._width: int | None = None
@@ -117,7 +124,7 @@ class Embeddings:
         self._refused = {key: until for key, until in self._refused.items() if until > now}
         refused = [key.hex().upper() for number, key in self._refused if number == owner.no]
         rows = await self._db.fetch(
-            _WAITING,
+            WAITING,
             {
                 "lo": owner.first_id,
                 "hi": owner.last_id,
@@ -161,15 +168,51 @@ class Embeddings:
         return [Chunk(*row) for row in rows]
 
     async def rows(self, owner: Account, *, after: int = 0) -> VectorRows:
-        """The owner's vectors of the current model whose row id is above ``after``."""
+        """The owner's vectors of the current model, but those in pages, whose row id is above ``after``."""
         rows = await self._db.fetch(
-            "SELECT id, text_hash, scale, data FROM embeddings WHERE id BETWEEN ? AND ? AND model = ? ORDER BY id",
+            "SELECT id, text_hash, scale, data FROM embeddings WHERE id BETWEEN ? AND ? AND model = ? AND data != x''"
+            " ORDER BY id",
             (max(owner.first_id, after + 1), owner.last_id, await self._model()),
         )
         if not rows:
             return VectorRows(after, [], np.empty((0, self._width or 0), np.float32))
         matrix = await off_loop(partial(_unpack, rows), size=len(rows))
-        return VectorRows(rows[-1]["id"], [row["text_hash"] for row in rows], matrix)
+        return VectorRows(rows[-1]["id"], [row["text_hash"] for row in rows], matrix, [row["id"] for row in rows])
+
+    async def pages(self, owner: Account) -> VectorPages | None:
+        """The owner's sealed vectors of the current model, None without any."""
+        return joined(await self._pages.all(owner, await self._model()))
+
+    async def centre(self, owner: Account) -> Vector | None:
+        """What the owner's sealed vectors of the current model are coded around; None before anybody has such."""
+        rows = await self._db.fetch("SELECT centre FROM models WHERE no = ? AND ? > 0", (await self._model(), owner.no))
+        return np.frombuffer(rows[0]["centre"], "<f4") if rows and rows[0]["centre"] is not None else None
+
+    async def seal(self, owner: Account, centre: Vector) -> int:
+        """Move the owner's vectors into pages once enough have come together; returns how many.
+
+        ``centre`` is nobody's: the mean of what ships with the program. The first one given for a model stays.
+        """
+        async with self._db.transaction():
+            rows = await self.rows(owner)
+            if len(rows.hashes) < SEAL_FROM or rows.matrix.shape[1:] != centre.shape:
+                return 0
+            model = await self._model()
+            await self._db.execute(
+                "UPDATE models SET centre = ? WHERE no = ? AND centre IS NULL", (centre.astype("<f4").tobytes(), model)
+            )
+            fixed = await self.centre(owner)
+            old = await self._pages.newest(owner, model)
+            work = partial(_sealed, rows, centre if fixed is None else fixed, old)
+            for page in await off_loop(work, size=len(rows.hashes)):
+                await self._pages.put(owner, model, page)
+            if old is not None and old.id < rows.ids[0] and len(old.held) < PAGE:
+                await self._pages.drop(owner, old.id)
+            await self._db.execute(
+                "UPDATE embeddings SET data = x'' WHERE id BETWEEN ? AND ? AND model = ?",
+                (rows.ids[0], rows.last, model),
+            )
+        return len(rows.hashes)
 
     async def query(self, owner: Account, text: str) -> Vector | None:
         """The vector of a question: kept in memory only, never stored. None when it has none.
@@ -216,13 +259,17 @@ class Embeddings:
         """Remove every vector, of any model, whose text no row of the owner holds any more; returns how many went."""
         self._queries.clear()
         self._erasures += 1
-        return await self._db.execute(f"DELETE FROM embeddings {_HELD_BY_NONE}", _range(owner))
+        async with self._db.transaction():
+            gone = await self._db.execute(f"DELETE FROM embeddings {HELD_BY_NONE}", _range(owner))
+            if gone:
+                await self._pages.cut(owner)
+        return gone
 
     async def orphaned(self, owner: Account) -> bool:
         """Whether a vector or a chunk is left although no row of the owner holds its text."""
-        return bool(
+        return await self._pages.torn(owner) or bool(
             await self._db.fetch(
-                f"SELECT 1 FROM embeddings {_HELD_BY_NONE} UNION ALL SELECT 1 FROM chunks {_PART_OF_NONE} LIMIT 1",
+                f"SELECT 1 FROM embeddings {HELD_BY_NONE} UNION ALL SELECT 1 FROM chunks {PART_OF_NONE} LIMIT 1",
                 _range(owner),
             )
         )
@@ -235,7 +282,7 @@ class Embeddings:
 
     async def _cut(self, owner: Account) -> None:
         """Give every long text that has none its chunks; one from before there were any gets them now."""
-        long = await self._db.fetch(_UNCUT, _range(owner) | {"whole": WHOLE_BYTES})
+        long = await self._db.fetch(UNCUT, _range(owner) | {"whole": WHOLE_BYTES})
         if not long:
             return
 
@@ -281,7 +328,7 @@ class Embeddings:
             gone = 0
             if held:
                 gone = await self._db.execute(
-                    f"DELETE FROM embeddings {_HELD_BY_NONE} AND id BETWEEN :first AND :last",
+                    f"DELETE FROM embeddings {HELD_BY_NONE} AND id BETWEEN :first AND :last",
                     _range(owner) | {"first": ids[0], "last": ids[-1]},
                 )
         return len(good) - gone
@@ -333,46 +380,13 @@ def _unpack(rows: Sequence[sqlite3.Row]) -> NDArray[np.float32]:
     return matrix
 
 
+def _sealed(rows: VectorRows, centre: Vector, old: Page | None) -> list[Page]:
+    """Vectors in pages, the first of which takes those of the last page along while that is not full."""
+    held, hashes, ids = coded(rows.matrix, centre), b"".join(rows.hashes), rows.ids
+    if old is not None and len(old.held) < PAGE:
+        held, hashes, ids = old.held.with_more(held), old.hashes + hashes, [old.id] * len(old.held) + ids
+    return paged(ids, hashes, held)
+
+
 def _range(owner: Account) -> dict[str, int]:
     return {"lo": owner.first_id, "hi": owner.last_id}
-
-
-_TEXTS: Final = (
-    ("profile", "''", "t.retired_at IS NULL"),
-    ("timeline", "''", "t.retired_at IS NULL"),
-    ("facts", "''", "t.retired_at IS NULL"),
-    ("journal", "t.speaker", "t.kind != 'command' AND trim(t.text) != ''"),
-)
-"""Tables that hold texts, the speaker of a text, and which of them want a vector."""
-
-_HELD_BY_NONE: Final = "WHERE id BETWEEN :lo AND :hi" + "".join(
-    f" AND text_hash NOT IN (SELECT text_hash FROM {table} WHERE id BETWEEN :lo AND :hi)"
-    for table in (*(table for table, _, _ in _TEXTS), "chunks")
-)
-_PART_OF_NONE: Final = "WHERE id BETWEEN :lo AND :hi" + "".join(
-    f" AND part_of NOT IN (SELECT id FROM {table} WHERE id BETWEEN :lo AND :hi)" for table, _, _ in _TEXTS
-)
-_UNCUT: Final = " UNION ALL ".join(
-    f"SELECT t.id, {speaker} AS speaker, t.text FROM {table} t WHERE t.id BETWEEN :lo AND :hi AND t.hidden_by IS NULL"
-    f" AND {wanted} AND length(CAST(t.text AS BLOB)) > :whole"
-    " AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.part_of = t.id)"
-    for table, speaker, wanted in _TEXTS
-)
-_MISSING: Final = (
-    " t.hidden_by IS NULL AND NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.text_hash = {key}.text_hash"
-    " AND e.model = :model AND e.id BETWEEN :lo AND :hi)"
-    " AND hex({key}.text_hash) NOT IN (SELECT value FROM json_each(:refused)) ORDER BY {key}.id LIMIT :limit)"
-)
-_WAITING: Final = " UNION ALL ".join(
-    [
-        f"SELECT * FROM (SELECT {speaker} AS speaker, t.text, 0 AS begins, NULL AS ends FROM {table} t"
-        f" WHERE t.id BETWEEN :lo AND :hi AND {wanted} AND {_MISSING.format(key='t')}"
-        for table, speaker, wanted in _TEXTS
-    ]
-    + [
-        f"SELECT * FROM (SELECT {speaker} AS speaker, t.text, c.begins, c.ends FROM chunks c"
-        f" JOIN {table} t ON t.id = c.part_of WHERE c.id BETWEEN :lo AND :hi AND {wanted}"
-        f" AND {_MISSING.format(key='c')}"
-        for table, speaker, wanted in _TEXTS
-    ]
-)

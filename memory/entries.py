@@ -84,9 +84,15 @@ class EntryStore(ABC, Generic[E]):
         """Every visible memory of this kind, closed and expired ones included, oldest first."""
         return await self._select(owner, "1")
 
-    async def units(self, owner: Account, *, after: int = 0) -> list[Unit]:
-        """The unsuperseded memories behind ``after`` as the recall index wants them; expiry rides along."""
-        entries = await self._select(owner, "retired_at IS NULL AND id > :after", after=after)
+    async def units(self, owner: Account, *, after: int = 0, upto: int | None = None) -> list[Unit]:
+        """The unsuperseded memories behind ``after``, up to ``upto``, as the recall index wants them.
+
+        Expiry rides along.
+        """
+        upto = owner.last_id if upto is None else upto
+        entries = await self._select(
+            owner, "retired_at IS NULL AND id > :after AND id <= :upto", after=after, upto=upto
+        )
         return await off_loop(lambda: [unit(entry) for entry in entries], size=len(entries))
 
     async def confirm(self, owner: Account, id_: int, citation: Citation, *, confidence: float) -> bool:

@@ -30,6 +30,8 @@ from memory.promises import Deletion, Notice, Promises
 from memory.recall import Recall, RecallOptions, visible
 from memory.reconcile import Gate
 from memory.revising import Revising, Revision
+from memory.sealed import Segments
+from memory.sealing import Sealing
 from memory.sessions import Sessions
 from memory.stores import Stores
 from memory.timeline import Timeline
@@ -82,6 +84,7 @@ class Memory:
             traces=Traces(db, self._accounts),
             promises=Promises(db, self._accounts),
             waits=Waits(db),
+            segments=Segments(db),
         )
         self._indexes = Indexes(self._stores)
         self._gate = Gate(db, self._stores)
@@ -101,6 +104,7 @@ class Memory:
             gate=self._gate,
             indexes=self._indexes,
             recall=self._recall,
+            sealing=Sealing(db, self._stores),
             distiller=None
             if completer is None
             else Distiller(

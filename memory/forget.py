@@ -243,6 +243,7 @@ class Forgetting:
         left += [
             bool(await _holding(giveaways(entries), earlier)),
             await self._stores.embeddings.orphaned(owner),
+            await self._stores.segments.holding(owner, [*(e.id for e in entries), *(m.id for m in lines)]),
         ]
         if any(left):
             raise ErasureError(deletion.id)

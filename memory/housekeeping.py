@@ -18,6 +18,7 @@ from memory.jobs import Job
 from memory.ports import EmbedderUnavailable
 from memory.recall import Recall
 from memory.reconcile import Gate
+from memory.sealing import Sealing
 from memory.sessions import Sessions
 from memory.stores import Stores
 
@@ -30,7 +31,7 @@ DAILY: Final = timedelta(days=1)
 
 
 class Housekeeping:
-    """Distil, embed, erase, expire, merge, trim: each owner by owner, each safe to kill and to repeat."""
+    """Distil, embed, erase, expire, seal, merge, trim: each owner by owner, each safe to kill and to repeat."""
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class Housekeeping:
         gate: Gate,
         indexes: Indexes,
         recall: Recall,
+        sealing: Sealing,
         distiller: Distiller | None,
     ) -> None:
         self._settings = settings
@@ -53,6 +55,7 @@ class Housekeeping:
         self._gate = gate
         self._indexes = indexes
         self._recall = recall
+        self._sealing = sealing
         self._distiller = distiller
 
     @property
@@ -63,6 +66,7 @@ class Housekeeping:
             Job("embed", ALWAYS, self.embed),
             Job("distil", ALWAYS, self.distil),
             Job("expire", HOURLY, self.expire),
+            Job("seal", HOURLY, self.seal),
             Job("merge", DAILY, self.merge),
             Job("trim", DAILY, self.trim),
         )
@@ -137,6 +141,12 @@ class Housekeeping:
                 self._indexes.forget(owner)
             expired += count
         return {"expired": expired}
+
+    async def seal(self, now: datetime) -> Mapping[str, int]:
+        """Make ready what recall needs of old rows; a change since the last time may have undone some of it."""
+        del now
+        centre = self._recall.centre()
+        return {"sealed": sum([await self._sealing.seal(owner, centre) for owner in await self._accounts.all()])}
 
     async def merge(self, now: datetime) -> Mapping[str, int]:
         """Fold memories that say the same into one."""

@@ -8,34 +8,28 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory import passages
-from memory.dates import holds_time
 from memory.embedding import Chunk
-from memory.lexicon import asks, only_asks
-from memory.model import SELF, Account, Kind, Span, Unit
+from memory.model import Account, Span, Unit
 from memory.offloop import off_loop
+from memory.pages import VectorPages
 from memory.parts import Parts
 from memory.ports import Vector
 from memory.postings import Postings
-from memory.rules import is_small_talk
+from memory.segments import COLUMNS, EVENT, KINDS, MESSAGE, NEVER, NOWHERE, Segment, segment
 from memory.stores import Stores
-from memory.vectors import Matrix, Vectors
-from memory.words import terms, weights
+from memory.vectors import Matrix, Vectors, key_of
+from memory.words import weights
 
-KINDS: Final[tuple[Kind, ...]] = ("message", "profile", "event", "fact")
-MESSAGE: Final = KINDS.index("message")
-EVENT: Final = KINDS.index("event")
+__all__ = ["EVENT", "KINDS", "MESSAGE", "NEVER", "NOWHERE", "Indexes", "OwnerIndex", "read_units"]
 
-NOWHERE: Final = -1
-"""Row number that stands for no row: no neighbour, no session, no vector."""
-NEVER: Final = float("inf")
-"""Expiry of what does not expire, seconds since 1970."""
-
+_FEW: Final = 16
+"""Vectors up to which each is looked for among the rows by itself."""
 MOST_BYTES: Final = 256 * 1024 * 1024
 """Memory all indexes may hold; the person who talked longest ago goes first."""
 RARE_ROWS: Final = 3
@@ -44,33 +38,58 @@ RARE_SHARE: Final = 0.01
 _ROWS_A_UNIT: Final = 20
 """Rows whose scoring takes as long as indexing one text."""
 _FIRST_ROWS: Final = 64
-_ROW: Final = np.dtype(
+SEGMENT_ROWS: Final = 1_024
+"""Rows of a segment: what is made again when one of them changes, in some 0.1 s."""
+_OWN: Final = np.dtype(
     [
-        ("id", "i8"),
-        ("at", "f8"),
-        ("start", "f8"),
-        ("end", "f8"),
-        ("expires", "f8"),
-        ("audience", "i4"),
-        ("session", "i4"),
-        ("previous", "i4"),
-        ("next", "i4"),
-        ("vector", "i4"),
-        ("person", "i4"),
-        ("length", "f4"),
-        ("confidence", "f4"),
-        ("importance", "f4"),
-        ("kind", "i1"),
-        ("bot", "?"),
-        ("asks", "?"),
-        ("idle", "?"),
-        ("timed", "?"),
+        ("session", "<i4"),
+        ("previous", "<i4"),
+        ("next", "<i4"),
+        ("vector", "<i4"),
         ("alive", "?"),
     ]
 )
+"""What an index adds to the columns of a segment: places in itself."""
 
 
-Result = TypeVar("Result")
+class Columns:
+    """Columns that grow together, each by itself in memory."""
+
+    def __init__(self) -> None:
+        self._all = {
+            name: np.zeros(0, kind[0]) for held in (COLUMNS, _OWN) for name, kind in (held.fields or {}).items()
+        }
+        self._count = 0
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """A column, a view."""
+        return self._all[name][: self._count]
+
+    def __len__(self) -> int:
+        return self._count
+
+    def extend(self, rows: NDArray[np.void]) -> slice:
+        """Append the rows of a segment; returns their places. What an index adds is NOWHERE and alive."""
+        place = slice(self._count, self._count + len(rows))
+        self._reserve(place.stop)
+        self._count = place.stop
+        for name in rows.dtype.names or ():
+            self._all[name][place] = rows[name]
+        for name in _OWN.names or ():
+            self._all[name][place] = name == "alive" or NOWHERE
+        return place
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, bytes."""
+        return sum(column.nbytes for column in self._all.values())
+
+    def _reserve(self, rows: int) -> None:
+        held = len(self._all["id"])
+        if rows > held:
+            room = max(rows, 2 * held if held else 0)
+            for name, column in self._all.items():
+                self._all[name] = np.resize(column, room) if held else np.zeros(room, column.dtype)
 
 
 class OwnerIndex:
@@ -83,10 +102,7 @@ class OwnerIndex:
     """
 
     def __init__(self) -> None:
-        self._rows = np.zeros(0, dtype=_ROW)
-        self._count = 0
-        self._row_of: dict[int, int] = {}
-        self._waiting: dict[bytes, list[int]] = {}
+        self.rows = Columns()
         self._session_numbers: dict[int, int] = {}
         self._last_line: dict[int, int] = {}
         self.postings = Postings()
@@ -94,17 +110,10 @@ class OwnerIndex:
         self.parts = Parts()
         self.people: dict[str, int] = {}
         self.speakers: set[str] = set()
-        self.cites: dict[int, tuple[int, ...]] = {}
         self.spans: dict[int, Span] = {}
-        self.attributes: dict[int, str] = {}
-        self.last_units: dict[Kind, int] = dict.fromkeys(KINDS, 0)
+        self.newest = 0
         self.last_vector = 0
         self.last_chunk = 0
-
-    @property
-    def rows(self) -> NDArray[np.void]:
-        """The columns of every row so far, a view."""
-        return self._rows[: self._count]
 
     @property
     def sessions(self) -> int:
@@ -119,37 +128,55 @@ class OwnerIndex:
     @property
     def nbytes(self) -> int:
         """Memory held, bytes, near enough to bound a cache by."""
-        return (
-            self._rows.nbytes
-            + self._count * 100
-            + sum(part.nbytes for part in (self.postings, self.vectors, self.parts))
-        )
+        return sum(part.nbytes for part in (self.rows, self.postings, self.vectors, self.parts))
 
     def add(self, units: Iterable[Unit]) -> None:
-        """Take units, those of one kind in order of id; one that is known already is skipped.
+        """Take units; those that are not behind all that is here are known already and skipped.
 
-        A memory shares the session of the first line it cites, if that line was added before it.
+        A memory shares the session of the first line it cites, if that line is here.
         """
-        for unit in units:
-            if unit.id not in self._row_of:
-                self._add(unit)
-            self.last_units[unit.kind] = max(self.last_units[unit.kind], unit.id)
+        last = int(self.rows["id"][-1]) if len(self.rows) else NOWHERE
+        fresh = sorted({unit.id: unit for unit in units if unit.id > last}.values(), key=lambda unit: unit.id)
+        for start in range(0, len(fresh), SEGMENT_ROWS):
+            self.take(segment(fresh[start : start + SEGMENT_ROWS]))
+
+    def take(self, more: Segment) -> None:
+        """Take the rows of a segment, all of them behind what is here."""
+        if not len(more.rows):
+            return
+        place = self.rows.extend(more.rows)
+        self.postings.add(place.start, len(more.rows), more.terms)
+        self.spans.update({place.start + row: span for row, span in more.spans.items()})
+        self.speakers |= more.speakers
+        numbers = [self.people.setdefault(name, len(self.people)) for name in more.people]
+        self.rows["person"][place] = np.array([*numbers, NOWHERE], np.int32)[more.rows["person"]]
+        self.rows["vector"][place] = self.vectors.slots(more.rows["key"])
+        self._follow(place)
+
+    def open_pages(self, pages: VectorPages) -> None:
+        """Take the sealed vectors of an owner, before any other."""
+        self.vectors.open(pages.pages, pages.keys)
+        self.last_vector = pages.last
+        self.rows["vector"][:] = self.vectors.slots(self.rows["key"])
 
     def add_vectors(self, hashes: Sequence[bytes], matrix: Matrix, *, last: int = 0) -> None:
         """Give rows their vectors: (n, d) float32, one a text hash; ``last`` is the newest vector's row id.
 
         Rows without a usable vector take part by their words alone.
         """
-        for key, slot in self.vectors.add(hashes, matrix).items():
-            for row in self._waiting.pop(key, ()):
-                self._rows["vector"][row] = slot
+        taken = self.vectors.add(hashes, matrix)
+        if len(taken) > _FEW:
+            self.rows["vector"][:] = self.vectors.slots(self.rows["key"])
+        for key, slot in taken.items():
+            if len(taken) <= _FEW:
+                self.rows["vector"][self.rows["key"] == key_of(key)] = slot
             self.parts.arrived(key, slot)
         self.last_vector = max(self.last_vector, last)
 
     def add_chunks(self, chunks: Sequence[Chunk]) -> None:
         """Take the chunks of rows that are here; their vectors count for those rows."""
         for chunk in chunks:
-            row = self._row_of.get(chunk.part_of)
+            row = self._place(chunk.part_of)
             if row is not None:
                 self.parts.add(row, chunk, self.vectors.slot(chunk.text_hash))
             self.last_chunk = chunk.id
@@ -163,12 +190,15 @@ class OwnerIndex:
 
     def nearest_chunks(self, ids: Iterable[int], question: Vector) -> dict[int, passages.Span]:
         """Of each of these units that has chunks where the one nearest to a question is, by unit id."""
-        near = {id_: self.parts.nearest(self._row_of[id_], self.vectors, question) for id_ in ids} if self.parts else {}
-        return {id_: found for id_, found in near.items() if found is not None}
+        if not self.parts:
+            return {}
+        places = ((id_, self._place(id_)) for id_ in ids)
+        near = ((id_, self.parts.nearest(row, self.vectors, question)) for id_, row in places if row is not None)
+        return {id_: span for id_, span in near if span is not None}
 
     def rare(self, words: Sequence[str]) -> frozenset[str]:
         """Those of a question's words that few rows hold; Han characters that are no word are not among them."""
-        few = max(RARE_ROWS, self._count * RARE_SHARE)
+        few = max(RARE_ROWS, len(self.rows) * RARE_SHARE)
         held = {
             word: self.postings.find(word) for word, counts in zip(words, weights(words), strict=True) if counts == 1
         }
@@ -176,8 +206,8 @@ class OwnerIndex:
 
     def remove(self, ids: Iterable[int]) -> None:
         """Take rows out at once; their neighbours become each other's."""
-        columns = self._rows
-        for row in (self._row_of[each] for each in ids if each in self._row_of):
+        columns = self.rows
+        for row in (place for place in map(self._place, ids) if place is not None):
             before, after = int(columns["previous"][row]), int(columns["next"][row])
             columns["alive"][row] = False
             if before != NOWHERE:
@@ -189,77 +219,40 @@ class OwnerIndex:
 
     def row(self, unit_id: int) -> int | None:
         """Where a unit is, None if it is not here or was removed."""
-        at = self._row_of.get(unit_id)
-        return at if at is not None and self._rows["alive"][at] else None
+        at = self._place(unit_id)
+        return at if at is not None and self.rows["alive"][at] else None
 
-    def _add(self, unit: Unit) -> None:
-        row = self._count
-        self._reserve(row + 1)
-        self._count += 1
-        self._row_of[unit.id] = row
-        message = unit.kind == "message"
-        found = terms(f"{unit.speaker}: {unit.text}" if message else unit.text)
-        self.postings.add(row, found)
-        slot = self.vectors.slot(unit.text_hash)
-        if slot == NOWHERE:
-            self._waiting.setdefault(unit.text_hash, []).append(row)
-        self._rows[row] = (
-            unit.id,
-            unit.at.timestamp(),
-            unit.span.start.timestamp() if unit.span else 0.0,
-            unit.span.end.timestamp() if unit.span else 0.0,
-            unit.expires_at.timestamp() if unit.expires_at else NEVER,
-            unit.audience,
-            NOWHERE,
-            NOWHERE,
-            NOWHERE,
-            slot,
-            self._number(unit.speaker if message else unit.subject),
-            len(found),
-            unit.confidence,
-            unit.importance,
-            KINDS.index(unit.kind),
-            unit.role == "bot",
-            message and asks(unit.text),
-            message and (only_asks(unit.text) or is_small_talk(unit.text)),
-            unit.span is not None or holds_time(unit.text),
-            True,
-        )
-        self._remember(row, unit)
+    def _place(self, unit_id: int) -> int | None:
+        ids = self.rows["id"]
+        at = int(ids.searchsorted(unit_id))
+        return at if at < len(ids) and ids[at] == unit_id else None
 
-    def _remember(self, row: int, unit: Unit) -> None:
-        """What only some rows have: a place in a session, citations, a span, an attribute."""
-        if unit.kind == "message":
-            self.speakers.add(unit.speaker)
-            self._follow(row, unit.session)
-            return
-        self.cites[row] = unit.cites
-        cited = self._row_of.get(unit.cites[0]) if unit.cites else None
-        if cited is not None:
-            self._rows["session"][row] = self._rows["session"][cited]
-        if unit.span is not None:
-            self.spans[row] = unit.span
-        if unit.attribute:
-            self.attributes[row] = unit.attribute
+    def _follow(self, place: slice) -> None:
+        """Put new lines behind those of their session, and new memories into that of the line they cite."""
+        columns = self.rows
+        lines = np.flatnonzero(columns["kind"][place] == MESSAGE) + place.start
+        talks, where = np.unique(columns["talk"][lines], return_inverse=True)
+        numbers = [self._session_numbers.setdefault(int(talk), len(self._session_numbers)) for talk in talks]
+        columns["session"][lines] = np.array(numbers, np.int32)[where]
+        order = lines[np.argsort(columns["session"][lines], kind="stable")]
+        fresh = np.diff(columns["session"][order], prepend=NOWHERE) != 0
+        columns["previous"][order[1:]] = np.where(fresh[1:], NOWHERE, order[:-1])
+        columns["next"][order[:-1]] = np.where(fresh[1:], NOWHERE, order[1:])
+        ends = np.append(order[:-1][fresh[1:]], order[-1:])
+        for first, last in zip(order[fresh].tolist(), ends.tolist(), strict=True):
+            session = int(columns["session"][first])
+            before = self._last_line.get(session, NOWHERE)
+            columns["previous"][first] = before
+            if before != NOWHERE:
+                columns["next"][before] = first
+            self._last_line[session] = last
+        self._cite(place)
 
-    def _number(self, name: str) -> int:
-        """The number of a speaker or a subject; the owner as subject has none."""
-        return NOWHERE if name in ("", SELF) else self.people.setdefault(name, len(self.people))
-
-    def _follow(self, row: int, session: int) -> None:
-        number = self._session_numbers.setdefault(session, len(self._session_numbers))
-        before = self._last_line.get(number, NOWHERE)
-        self._rows["session"][row] = number
-        self._rows["previous"][row] = before
-        if before != NOWHERE:
-            self._rows["next"][before] = row
-        self._last_line[number] = row
-
-    def _reserve(self, rows: int) -> None:
-        if rows > len(self._rows):
-            grown = np.zeros(max(2 * len(self._rows), _FIRST_ROWS), dtype=_ROW)
-            grown[: self._count] = self.rows
-            self._rows = grown
+    def _cite(self, place: slice) -> None:
+        ids, cited = self.rows["id"], self.rows["cited"][place]
+        at = np.minimum(ids.searchsorted(cited), len(ids) - 1)
+        known = (cited != NOWHERE) & (ids[at] == cited)
+        self.rows["session"][place][known] = self.rows["session"][at[known]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,11 +275,20 @@ class Indexes:
     @asynccontextmanager
     async def of(self, owner: Account) -> AsyncIterator[OwnerIndex]:
         """The owner's index as of now; nobody else reads or changes it while the block runs."""
-        held = self._current(owner)
-        async with held.lock:
-            await self._refresh(owner, held.index)
-            self._evict()
-            yield held.index
+        while True:
+            held = self._current(owner)
+            async with held.lock:
+                if self._held.get(owner.no) is not held:
+                    continue  # Let go of while we waited for it.
+                try:
+                    await self._refresh(owner, held.index)
+                except BaseException:
+                    # Half of it may be there, and a thread still at work on it.
+                    self.forget(owner)
+                    raise
+                self._evict()
+                yield held.index
+                return
 
     def forget(self, owner: Account) -> None:
         """Let go of an owner's index at once; one that is being built serves its builder and nobody after."""
@@ -310,19 +312,44 @@ class Indexes:
         return held
 
     async def _refresh(self, owner: Account, index: OwnerIndex) -> None:
-        # The journal comes first: a memory finds its session through the line it cites.
-        await _add(index, await self._stores.journal.units(owner, after=index.last_units["message"]))
-        for store in self._stores.entries:
-            await _add(index, await store.units(owner, after=index.last_units[store.kind]))
-        if self._stores.embeddings.model is not None:
-            index.add_chunks(await self._stores.embeddings.chunks(owner, after=index.last_chunk))
-            rows = await self._stores.embeddings.rows(owner, after=index.last_vector)
+        stores = self._stores
+        # The number is read first: what is written from here on is behind it, and has its turn the next time.
+        newest = await stores.journal.newest(owner)
+        if newest == index.newest:
+            return
+        if not index.newest:
+            await self._open(owner, index)
+        await self._read(owner, index, newest)
+        if stores.embeddings.model is not None:
+            index.add_chunks(await stores.embeddings.chunks(owner, after=index.last_chunk))
+            rows = await stores.embeddings.rows(owner, after=index.last_vector)
             await off_loop(partial(index.add_vectors, rows.hashes, rows.matrix, last=rows.last), size=len(rows.hashes))
+        index.newest = newest
+
+    async def _open(self, owner: Account, index: OwnerIndex) -> None:
+        """Take what is sealed, and the texts of rows between that."""
+        for held in await self._stores.segments.all(owner):
+            await self._read(owner, index, held.first - 1)
+            await off_loop(partial(index.take, held.segment), size=len(held.segment.rows))
+            index.newest = held.last
+        if self._stores.embeddings.model is not None:
+            index.vectors = Vectors(await self._stores.embeddings.centre(owner))
+            pages = await self._stores.embeddings.pages(owner)
+            if pages is not None:
+                await off_loop(partial(index.open_pages, pages), size=len(pages.keys))
+
+    async def _read(self, owner: Account, index: OwnerIndex, upto: int) -> None:
+        """Read the texts behind what the index holds, up to a number."""
+        if index.newest < upto:
+            units = await read_units(self._stores, owner, after=index.newest, upto=upto)
+            await off_loop(partial(index.add, units), size=len(units) * _ROWS_A_UNIT)
 
     def _evict(self) -> None:
         while len(self._held) > 1 and self.nbytes > self._most_bytes:
             self._held.popitem(last=False)
 
 
-async def _add(index: OwnerIndex, units: Sequence[Unit]) -> None:
-    await off_loop(partial(index.add, units), size=len(units) * _ROWS_A_UNIT)
+async def read_units(stores: Stores, owner: Account, *, after: int, upto: int) -> list[Unit]:
+    """Everything of an owner that recall may find among the rows behind ``after`` up to ``upto``."""
+    found = [unit for store in stores.entries for unit in await store.units(owner, after=after, upto=upto)]
+    return [*await stores.journal.units(owner, after=after, upto=upto), *found]

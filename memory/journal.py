@@ -220,13 +220,17 @@ class Journal:
         )
         return await off_loop(lambda: [line(row) for row in rows], size=len(rows))
 
-    async def units(self, owner: Account, *, after: int = 0) -> list[Unit]:
-        """The same lines as the recall index wants them."""
+    async def newest(self, owner: Account) -> int:
+        """The number that was given to a row of the owner last, in whichever store."""
+        return await self._accounts.newest_id(owner)
+
+    async def units(self, owner: Account, *, after: int = 0, upto: int | None = None) -> list[Unit]:
+        """The same lines, up to a number, as the recall index wants them."""
         rows = await self._db.fetch(
             "SELECT j.id, j.session, j.role, j.speaker, j.at, j.text, j.text_hash, c.no AS chat, c.private, c.parent"
             " FROM journal j JOIN chats c ON c.no = j.chat WHERE j.id BETWEEN ? AND ? AND j.kind != 'command'"
             " AND j.hidden_by IS NULL ORDER BY j.id",
-            (max(owner.first_id, after + 1), owner.last_id),
+            (max(owner.first_id, after + 1), owner.last_id if upto is None else upto),
         )
         return await off_loop(lambda: [_unit(owner, row) for row in rows], size=len(rows))
 

@@ -51,7 +51,6 @@ class Contender:
     kind: Kind
     score: float
     band: Band
-    cites: tuple[int, ...] = ()
     asked: int | None = None
     scores: dict[str, float] | None = None
 
@@ -158,7 +157,6 @@ def _candidate(index: OwnerIndex, ranking: Ranking, row: int, chosen: Band) -> C
         kind=KINDS[columns["kind"][row]],
         score=round(float(ranking.total[row]), 4),
         band=chosen,
-        cites=(int(columns["id"][row]),) if message else index.cites.get(row, ()),
         asked=int(columns["id"][before]) if asked else None,
         scores=ranking.explain(row),
     )

@@ -1,10 +1,14 @@
-"""Which rows hold a term, and how often: the word index of one owner, in memory."""
+"""Which rows hold a term, and how often: the word index of one owner, in arrays.
+
+A term is known by 8 bytes of its hash, in which two of one owner's never agree, so nothing here is a word.
+"""
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,8 +16,8 @@ from numpy.typing import NDArray
 
 _COUNT_BITS: Final = 8
 _MOST: Final = (1 << _COUNT_BITS) - 1
-_BYTES_OF_A_TERM: Final = 230
-"""What CPython spends on one entry: key string, dict slot and array head (measured, rounded up)."""
+_TERMS_KEPT: Final = 50_000
+_KEY_BYTES: Final = 8
 
 
 class Hits(NamedTuple):
@@ -23,34 +27,94 @@ class Hits(NamedTuple):
     counts: NDArray[np.float32]
 
 
-class Postings:
-    """Term to rows. Four bytes a posting: the row (24 bits, as many as an owner can have) and its count."""
+@lru_cache(maxsize=_TERMS_KEPT)
+def term_key(term: str) -> int:
+    """What a term is known by."""
+    digest = hashlib.blake2b(term.encode("utf-8", "replace"), digest_size=_KEY_BYTES).digest()
+    return int.from_bytes(digest, "little")
 
-    def __init__(self) -> None:
-        self._terms: dict[str, array[int]] = {}
-        self._size = 0
 
-    def add(self, row: int, terms: Iterable[str]) -> None:
-        """Enter a row; rows come in ascending order."""
-        counted = Counter(terms)
-        for term, count in counted.items():
-            packed = row << _COUNT_BITS | min(count, _MOST)
-            entry = self._terms.get(term)
-            if entry is None:
-                self._terms[term] = array("I", (packed,))
-            else:
-                entry.append(packed)
-        self._size += len(counted)
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The terms of some rows in a row.
 
-    def find(self, term: str) -> Hits | None:
-        """The rows of a term, None where nobody uses it."""
-        entry = self._terms.get(term)
-        if entry is None:
-            return None
-        packed = np.array(entry, dtype=np.uint32)
-        return Hits((packed >> _COUNT_BITS).astype(np.int32), (packed & _MOST).astype(np.float32))
+    ``keys`` are those of the terms, ascending; term i has the postings ``starts[i]`` to ``starts[i + 1]``, each the
+    row (24 bits, as many as an owner can have, counted from the first of these rows) and its count (8 bits).
+    """
+
+    keys: NDArray[np.uint64]
+    starts: NDArray[np.uint32]
+    postings: NDArray[np.uint32]
 
     @property
     def nbytes(self) -> int:
-        """Memory held, bytes, near enough to bound a cache by."""
-        return self._size * 4 + len(self._terms) * _BYTES_OF_A_TERM
+        """Bytes held."""
+        return self.keys.nbytes + self.starts.nbytes + self.postings.nbytes
+
+
+def packed(rows: Sequence[Sequence[str]]) -> Packed:
+    """Pack the terms of rows, repeats included."""
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    keys = np.fromiter((term_key(term) for terms in rows for term in terms), np.uint64, int(lengths.sum()))
+    return _sorted(keys, np.repeat(np.arange(len(rows), dtype=np.uint32), lengths), np.ones(len(keys), np.uint32))
+
+
+def _sorted(keys: NDArray[np.uint64], rows: NDArray[np.uint32], counts: NDArray[np.uint32]) -> Packed:
+    """Pack (key, row, count) in any order; equal keys of one row are added up."""
+    order = np.lexsort((rows, keys))
+    keys, rows = keys[order], rows[order]
+    fresh = np.ones(len(keys), np.bool_)
+    fresh[1:] = (keys[1:] != keys[:-1]) | (rows[1:] != rows[:-1])
+    first = np.flatnonzero(fresh)
+    totals = np.add.reduceat(counts[order], first) if len(first) else counts[:0]
+    postings = rows[first] << _COUNT_BITS | np.minimum(totals, _MOST).astype(np.uint32)
+    each, starts = np.unique(keys[first], return_index=True)
+    return Packed(each, np.append(starts, len(first)).astype(np.uint32), postings.astype(np.uint32))
+
+
+class Postings:
+    """Packed terms of consecutive rows, one behind the other. What came in bits and pieces is packed again."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[int, int, Packed]] = []
+
+    def add(self, first: int, rows: int, more: Packed) -> None:
+        """Take the terms of so many rows from ``first`` on; rows come in ascending order.
+
+        A part no larger than what came after it is packed with that, so that there are few parts however they came.
+        """
+        while self._parts and self._parts[-1][1] <= rows and rows < _LARGE:
+            start, count, part = self._parts.pop()
+            first, rows, more = start, count + rows, _joined(part, more, count)
+        self._parts.append((first, rows, more))
+
+    def find(self, term: str) -> Hits | None:
+        """The rows of a term, None where nobody uses it."""
+        key = np.uint64(term_key(term))
+        found = []
+        for first, _, part in self._parts:
+            place = int(part.keys.searchsorted(key))
+            if place < len(part.keys) and part.keys[place] == key:
+                found.append((first, part.postings[part.starts[place] : part.starts[place + 1]]))
+        if not found:
+            return None
+        rows = [(postings >> _COUNT_BITS).astype(np.int32) + np.int32(first) for first, postings in found]
+        counts = [(postings & _MOST).astype(np.float32) for _, postings in found]
+        return Hits(np.concatenate(rows), np.concatenate(counts))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, bytes."""
+        return sum(part.nbytes for _, _, part in self._parts)
+
+
+_LARGE: Final = 512
+"""Rows from which a part is large enough to be left alone; looking into one more part takes 2 us a term."""
+
+
+def _joined(one: Packed, other: Packed, rows: int) -> Packed:
+    """The terms of two stretches of rows, the first of which has so many."""
+    keys = [np.repeat(part.keys, np.diff(part.starts)) for part in (one, other)]
+    places = [one.postings >> _COUNT_BITS, (other.postings >> _COUNT_BITS) + np.uint32(rows)]
+    counts = [part.postings & _MOST for part in (one, other)]
+    return _sorted(np.concatenate(keys), np.concatenate(places), np.concatenate(counts))

@@ -86,6 +86,10 @@ class Recall:
         for tongue in ("zh", "en"):
             await self._shipped.fetch(tongue)
 
+    def centre(self) -> Vector | None:
+        """What vectors of the present model are coded around; None until what ships has vectors."""
+        return self._shipped.centre()
+
     async def recall(
         self, owner: Account, question: str, *, now: datetime, room: Chat, options: RecallOptions
     ) -> Recollection:

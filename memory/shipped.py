@@ -156,6 +156,14 @@ class Shipped:
             self._ready[language, model] = probes(language, vectors)
         return self._ready.get((language, model)) or probes(language)
 
+    def centre(self) -> Vector | None:
+        """The mean of all that ships, in both languages: what sealed vectors are coded around. None without vectors."""
+        both = [self.probes(language) for language in ("zh", "en")]
+        known = [part for each in both for part in (each.vectors, each.told) if part is not None]
+        if any(each.vectors is None for each in both):
+            return None
+        return np.asarray(np.concatenate(known).mean(axis=0), dtype=np.float32)
+
     async def fetch(self, language: str) -> None:
         """Have the vectors made that do not ship, once a model; a failure is tried again a minute later."""
         model = self._embeddings.model

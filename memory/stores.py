@@ -10,6 +10,7 @@ from memory.facts import Facts
 from memory.journal import Journal
 from memory.profile import Profile
 from memory.promises import Promises
+from memory.sealed import Segments
 from memory.timeline import Timeline
 from memory.traces import Traces
 from memory.waiting import Waits
@@ -35,6 +36,7 @@ class Stores:
     traces: Traces
     promises: Promises
     waits: Waits
+    segments: Segments
 
     @property
     def entries(self) -> tuple[Profile, Timeline, Facts]:

@@ -74,6 +74,18 @@ class Coded:
     def __len__(self) -> int:
         return len(self.data)
 
+    def chosen(self, which: slice | NDArray[np.bool_]) -> Coded:
+        """Some of the vectors."""
+        return Coded(self.data[which], self.scales[which], self.offsets[which])
+
+    def with_more(self, more: Coded) -> Coded:
+        """These vectors and then more around the same centre."""
+        return Coded(
+            np.concatenate((self.data, more.data)),
+            np.concatenate((self.scales, more.scales)),
+            np.concatenate((self.offsets, more.offsets)),
+        )
+
 
 def coded(vectors: Matrix, centre: Vector) -> Coded:
     """Put (n, d) vectors of length 1 into bytes around a centre."""

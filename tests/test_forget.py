@@ -17,6 +17,7 @@ from memory.journal import Line
 from memory.model import Account, Candidate, Citation, Message
 from memory.ports import Vector
 from memory.promises import Promises
+from memory.sealed import Segments
 from memory.stores import Stores
 from memory.traces import Traces
 from memory.waiting import Waits
@@ -91,6 +92,7 @@ async def world(tmp_path: Path, clock: Clock) -> AsyncIterator[World]:
         Traces(shelf.db, shelf.accounts),
         Promises(shelf.db, shelf.accounts),
         Waits(shelf.db),
+        Segments(shelf.db),
     )
     yield World(shelf, stores, Forgetting(shelf.db, stores, shelf.sessions, timedelta(minutes=10)))
     await shelf.db.close()

@@ -23,6 +23,7 @@ from memory.passages import chunks
 from memory.ports import Vector
 from memory.promises import Promises
 from memory.recall import Recall, RecallOptions
+from memory.sealed import Segments
 from memory.showing import LongHits, forms
 from memory.stores import Stores
 from memory.traces import Traces
@@ -99,6 +100,7 @@ def world_of(shelf: Shelf) -> World:
         Traces(shelf.db, shelf.accounts),
         Promises(shelf.db, shelf.accounts),
         Waits(shelf.db),
+        Segments(shelf.db),
     )
     indexes = Indexes(stores)
     recall = Recall(stores, indexes, RecallSettings(timeout_seconds=2.0), len)

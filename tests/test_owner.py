@@ -15,11 +15,13 @@ import memory.facts
 import memory.forget
 import memory.journal
 import memory.moving
+import memory.pages
 import memory.profile
 import memory.promises
 import memory.recall
 import memory.reconcile
 import memory.revising
+import memory.sealed
 import memory.sessions
 import memory.timeline
 import memory.traces
@@ -41,6 +43,8 @@ WALKED: tuple[type, ...] = (
     memory.recall.Recall,
     memory.reconcile.Gate,
     memory.revising.Revising,
+    memory.pages.Pages,
+    memory.sealed.Segments,
     memory.sessions.Sessions,
     memory.timeline.Timeline,
     memory.traces.Traces,
@@ -67,6 +71,7 @@ WITHOUT_OWNER = {
     ("Sessions", "owners_due"): "returns account numbers, no memory",
     ("Embeddings", "owners_waiting"): "returns account numbers, no memory",
     ("Embeddings", "probes"): "vectors of shipped texts, nobody's memory",
+    ("Recall", "centre"): "the mean of shipped texts, nobody's memory",
     ("Recall", "warm"): "embeds shipped texts, nobody's memory",
 }
 

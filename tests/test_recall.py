@@ -21,6 +21,7 @@ from memory.model import EVERYWHERE, Account, Candidate, Chat, Entry, Message, R
 from memory.ports import EmbedderUnavailable, Vector
 from memory.promises import Promises
 from memory.recall import Recall, RecallOptions
+from memory.sealed import Segments
 from memory.shipped import probe_texts, shipped_texts
 from memory.stores import Stores
 from memory.traces import Traces
@@ -107,6 +108,7 @@ def world_of(shelf: Shelf, embedder: Meanings | None, *, timeout: float = 2.0, m
         traces=Traces(shelf.db, shelf.accounts),
         promises=Promises(shelf.db, shelf.accounts),
         waits=Waits(shelf.db),
+        segments=Segments(shelf.db),
     )
     indexes = Indexes(stores, most_bytes=most_bytes)
     return World(shelf, stores, indexes, Recall(stores, indexes, RecallSettings(timeout_seconds=timeout), len))

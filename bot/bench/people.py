@@ -22,7 +22,16 @@ from memory.facts import Facts
 from memory.journal import Journal, Line
 from memory.model import PRIVATE, Account, Candidate, Chat, Citation
 from memory.ports import Vector
+from memory.profile import Profile
+from memory.promises import Promises
+from memory.sealed import Segments
+from memory.sealing import Sealing
 from memory.sessions import Sessions
+from memory.shipped import Shipped
+from memory.stores import Stores
+from memory.timeline import Timeline
+from memory.traces import Traces
+from memory.waiting import Waits
 
 DIMENSIONS: Final = 1_024
 START: Final = datetime(2025, 1, 1, 8, tzinfo=UTC)
@@ -85,7 +94,7 @@ async def fill(path: Path, people: Sequence[str], facts: int) -> None:
     """Give each of these people so many facts that cite one message of theirs, and their vectors.
 
     All rows are written by the stores themselves, in one transaction; the write gate, which would compare each
-    fact with each, is passed by.
+    fact with each, is passed by. Everything is sealed then, as housekeeping does within the hour.
     """
     database = await Database.open(path)
     accounts = Accounts(database)
@@ -96,11 +105,29 @@ async def fill(path: Path, people: Sequence[str], facts: int) -> None:
                 owner = await accounts.meet(PLATFORM, name, name=name, language="en", zone="UTC", at=START)
                 await _know(database, accounts, owner, sentences(facts, seed=owner.no))
                 owners.append(owner)
-        vectors = Embeddings(database, accounts, GivenVectors(), lambda: START)
+        stores = _stores(database, accounts)
+        shipped = Shipped(stores.embeddings)
+        for tongue in ("zh", "en"):
+            await shipped.fetch(tongue)
         for owner in owners:
-            await vectors.fill(owner, sentences(facts, seed=owner.no))
+            await stores.embeddings.fill(owner, sentences(facts, seed=owner.no))
+            await Sealing(database, stores).seal(owner, shipped.centre())
     finally:
         await database.close()
+
+
+def _stores(database: Database, accounts: Accounts) -> Stores:
+    return Stores(
+        journal=Journal(database, accounts),
+        profile=Profile(database, accounts),
+        timeline=Timeline(database, accounts),
+        facts=Facts(database, accounts),
+        embeddings=Embeddings(database, accounts, GivenVectors(), lambda: START),
+        traces=Traces(database, accounts),
+        promises=Promises(database, accounts),
+        waits=Waits(database),
+        segments=Segments(database),
+    )
 
 
 async def _know(database: Database, accounts: Accounts, owner: Account, texts: Sequence[str]) -> None:
