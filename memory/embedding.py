@@ -208,9 +208,13 @@ class Embeddings:
                 await self._pages.put(owner, model, page)
             if old is not None and old.id < rows.ids[0] and len(old.held) < PAGE:
                 await self._pages.drop(owner, old.id)
+            # Written anew instead of emptied: a row that shrinks leaves its page of the file as empty as it becomes.
             await self._db.execute(
-                "UPDATE embeddings SET data = x'' WHERE id BETWEEN ? AND ? AND model = ?",
-                (rows.ids[0], rows.last, model),
+                "DELETE FROM embeddings WHERE id BETWEEN ? AND ? AND model = ?", (rows.ids[0], rows.last, model)
+            )
+            await self._db.executemany(
+                "INSERT INTO embeddings (id, model, text_hash, scale, data) VALUES (?, ?, ?, 0, x'')",
+                [(id_, model, key) for id_, key in zip(rows.ids, rows.hashes, strict=True)],
             )
         return len(rows.hashes)
 

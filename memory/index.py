@@ -50,6 +50,8 @@ _OWN: Final = np.dtype(
     ]
 )
 """What an index adds to the columns of a segment: places in itself."""
+_PASSING: Final = frozenset({"talk", "cited"})
+"""Columns of a segment that are of no more use once their rows have their places."""
 
 
 class Columns:
@@ -57,7 +59,10 @@ class Columns:
 
     def __init__(self) -> None:
         self._all = {
-            name: np.zeros(0, kind[0]) for held in (COLUMNS, _OWN) for name, kind in (held.fields or {}).items()
+            name: np.zeros(0, kind[0])
+            for held in (COLUMNS, _OWN)
+            for name, kind in (held.fields or {}).items()
+            if name not in _PASSING
         }
         self._count = 0
 
@@ -73,7 +78,7 @@ class Columns:
         place = slice(self._count, self._count + len(rows))
         self._reserve(place.stop)
         self._count = place.stop
-        for name in rows.dtype.names or ():
+        for name in set(rows.dtype.names or ()) - _PASSING:
             self._all[name][place] = rows[name]
         for name in _OWN.names or ():
             self._all[name][place] = name == "alive" or NOWHERE
@@ -151,7 +156,8 @@ class OwnerIndex:
         numbers = [self.people.setdefault(name, len(self.people)) for name in more.people]
         self.rows["person"][place] = np.array([*numbers, NOWHERE], np.int32)[more.rows["person"]]
         self.rows["vector"][place] = self.vectors.slots(more.rows["key"])
-        self._follow(place)
+        self._follow(place, more.rows["talk"])
+        self._cite(place, more.rows["cited"])
 
     def open_pages(self, pages: VectorPages) -> None:
         """Take the sealed vectors of an owner, before any other."""
@@ -227,11 +233,11 @@ class OwnerIndex:
         at = int(ids.searchsorted(unit_id))
         return at if at < len(ids) and ids[at] == unit_id else None
 
-    def _follow(self, place: slice) -> None:
-        """Put new lines behind those of their session, and new memories into that of the line they cite."""
+    def _follow(self, place: slice, talk: NDArray[np.int64]) -> None:
+        """Put new lines behind those of their session."""
         columns = self.rows
         lines = np.flatnonzero(columns["kind"][place] == MESSAGE) + place.start
-        talks, where = np.unique(columns["talk"][lines], return_inverse=True)
+        talks, where = np.unique(talk[lines - place.start], return_inverse=True)
         numbers = [self._session_numbers.setdefault(int(talk), len(self._session_numbers)) for talk in talks]
         columns["session"][lines] = np.array(numbers, np.int32)[where]
         order = lines[np.argsort(columns["session"][lines], kind="stable")]
@@ -246,10 +252,10 @@ class OwnerIndex:
             if before != NOWHERE:
                 columns["next"][before] = first
             self._last_line[session] = last
-        self._cite(place)
 
-    def _cite(self, place: slice) -> None:
-        ids, cited = self.rows["id"], self.rows["cited"][place]
+    def _cite(self, place: slice, cited: NDArray[np.int64]) -> None:
+        """Put new memories into the session of the line they cite."""
+        ids = self.rows["id"]
         at = np.minimum(ids.searchsorted(cited), len(ids) - 1)
         known = (cited != NOWHERE) & (ids[at] == cited)
         self.rows["session"][place][known] = self.rows["session"][at[known]]

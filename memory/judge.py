@@ -85,12 +85,11 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, background: 
         return Judged()
     ranking = rank(index, question, pool, now=limits.now, background=background)
     offered = pool & ~np.isin(index.rows["id"], list(limits.exclude))
-    order = np.argsort(-ranking.total, kind="stable")
     if not limits.threshold:
-        best = order[offered[order]][:MOST_CANDIDATES]
+        best = _first(ranking.total, offered)
         return Judged(tuple(_candidate(index, ranking, int(row), "full") for row in best))
     offered &= telling(index, pool)
-    best = order[offered[order]][:MOST_CANDIDATES]
+    best = _first(ranking.total, offered)
     if null is None or not len(best):
         return Judged()
     bar = null.bar(ranking.cosine)
@@ -112,6 +111,15 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, background: 
         else:
             candidates.append(_candidate(index, ranking, row, chosen))
     return Judged(tuple(candidates), round(bar.best.level(strongest), 4), tuple(left_out[:REASONS_KEPT]))
+
+
+def _first(total: Column, offered: Mask) -> NDArray[np.intp]:
+    """The offered rows with the highest totals, the best first and of equal ones the older."""
+    places = np.flatnonzero(offered)
+    if len(places) > MOST_CANDIDATES:
+        least = np.partition(total[places], -MOST_CANDIDATES)[-MOST_CANDIDATES]
+        places = places[total[places] >= least]
+    return np.asarray(places[np.argsort(-total[places], kind="stable")][:MOST_CANDIDATES])
 
 
 def evidence(

@@ -88,9 +88,7 @@ class Ranking:
 
     def explain(self, row: int, weights: Mapping[str, float] = WEIGHTS) -> dict[str, float]:
         """The weighted terms of one row that changed its score, by name, and its plain cosine."""
-        named_terms = {
-            name: round(weights.get(name, 1.0) * float(values[row]), 3) for name, values in self.terms.items()
-        }
+        named_terms = {name: round(weights.get(name, 1.0) * values.item(row), 3) for name, values in self.terms.items()}
         shown = {name: value for name, value in named_terms.items() if value}
         return shown | ({} if np.isnan(self.cosine[row]) else {"cosine": round(float(self.cosine[row]), 3)})
 

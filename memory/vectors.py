@@ -117,7 +117,7 @@ class Vectors:
         self._tail: Bytes = np.empty((0, 0), np.int8)
         self._paged = 0
         self._page_keys: NDArray[np.uint64] = np.zeros(0, np.uint64)
-        self._page_order: NDArray[np.intp] = np.zeros(0, np.intp)
+        self._page_order: NDArray[np.int32] = np.zeros(0, np.int32)
         self._slots: dict[int, int] = {}
         self._scales: NDArray[np.float32] = np.empty(0, np.float32)
         self._offsets: NDArray[np.float32] = np.empty(0, np.float32)
@@ -133,8 +133,9 @@ class Vectors:
         self._pages = [page.data for page in pages]
         self._scales = np.concatenate([page.scales for page in pages])
         self._offsets = np.concatenate([page.offsets for page in pages])
-        self._page_order = np.argsort(keys, kind="stable")
-        self._page_keys = keys[self._page_order]
+        order = np.argsort(keys, kind="stable")
+        self._page_order = order.astype(np.int32)
+        self._page_keys = keys[order]
         self._count = self._paged = len(keys)
 
     def add(self, hashes: Sequence[bytes], matrix: Matrix) -> dict[bytes, int]:

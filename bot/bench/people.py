@@ -35,6 +35,8 @@ from memory.waiting import Waits
 
 DIMENSIONS: Final = 1_024
 START: Final = datetime(2025, 1, 1, 8, tzinfo=UTC)
+AT_ONCE: Final = 1_024
+"""Facts embedded before they are sealed."""
 PLATFORM: Final = "bench"
 
 
@@ -110,8 +112,10 @@ async def fill(path: Path, people: Sequence[str], facts: int) -> None:
         for tongue in ("zh", "en"):
             await shipped.fetch(tongue)
         for owner in owners:
-            await stores.embeddings.fill(owner, sentences(facts, seed=owner.no))
-            await Sealing(database, stores).seal(owner, shipped.centre())
+            texts = sentences(facts, seed=owner.no)
+            for start in range(0, len(texts), AT_ONCE):
+                await stores.embeddings.fill(owner, texts[start : start + AT_ONCE])
+                await Sealing(database, stores).seal(owner, shipped.centre())
     finally:
         await database.close()
 
