@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import sqlite3
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -26,10 +25,10 @@ from memory.accounts import Accounts
 from memory.db import Database
 from memory.model import Account
 from memory.offloop import off_loop
-from memory.pages import PAGE, Page, Pages, VectorPages, joined, paged
+from memory.pages import PAGE, Pages, VectorPages, joined, resealed, told
 from memory.passages import WHOLE_BYTES, chunks
 from memory.ports import Clock, Embedder, Vector
-from memory.vectors import coded
+from memory.vectors import coded, pack, unpack
 from memory.wanting import HELD_BY_NONE, PART_OF_NONE, UNCUT, WAITING
 
 log = logging.getLogger(__name__)
@@ -41,7 +40,6 @@ SEAL_FROM: Final = 64
 """Vectors that have to come together before they are moved into pages."""
 RETRY: Final = timedelta(hours=1)
 """Pause before a text the embedder refused is tried again."""
-_FULL_SCALE: Final = 32_767
 _ROWS_A_TEXT: Final = 200
 """What it costs to cut a long text, in the rows that :func:`memory.offloop.off_loop` counts by."""
 
@@ -168,7 +166,27 @@ class Embeddings:
         return [Chunk(*row) for row in rows]
 
     async def rows(self, owner: Account, *, after: int = 0) -> VectorRows:
-        """The owner's vectors of the current model, but those in pages, whose row id is above ``after``."""
+        """The owner's vectors of the current model whose row id is above ``after``, sealed ones first."""
+        loose = await self._loose(owner, after=after)
+        sealed = await self._db.fetch(
+            "SELECT id, text_hash FROM embeddings WHERE id BETWEEN ? AND ? AND model = ? AND data = x'' ORDER BY id",
+            (max(owner.first_id, after + 1), owner.last_id, await self._model()),
+        )
+        centre = await self.centre(owner) if sealed else None
+        if centre is None:
+            return loose
+        pages = await self._pages.all(owner, await self._model(), after=after)
+        wanted = {row["text_hash"]: row["id"] for row in sealed}
+        hashes, matrix = await off_loop(partial(told, pages, set(wanted), centre), size=len(wanted))
+        return VectorRows(
+            max(loose.last, sealed[-1]["id"]),
+            hashes + loose.hashes,
+            np.concatenate((matrix, loose.matrix)) if loose.hashes else matrix,
+            [wanted[key] for key in hashes] + loose.ids,
+        )
+
+    async def _loose(self, owner: Account, *, after: int = 0) -> VectorRows:
+        """Those that are not in pages yet."""
         rows = await self._db.fetch(
             "SELECT id, text_hash, scale, data FROM embeddings WHERE id BETWEEN ? AND ? AND model = ? AND data != x''"
             " ORDER BY id",
@@ -176,7 +194,7 @@ class Embeddings:
         )
         if not rows:
             return VectorRows(after, [], np.empty((0, self._width or 0), np.float32))
-        matrix = await off_loop(partial(_unpack, rows), size=len(rows))
+        matrix = await off_loop(partial(unpack, rows), size=len(rows))
         return VectorRows(rows[-1]["id"], [row["text_hash"] for row in rows], matrix, [row["id"] for row in rows])
 
     async def pages(self, owner: Account) -> VectorPages | None:
@@ -194,7 +212,7 @@ class Embeddings:
         ``centre`` is nobody's: the mean of what ships with the program. The first one given for a model stays.
         """
         async with self._db.transaction():
-            rows = await self.rows(owner)
+            rows = await self._loose(owner)
             if len(rows.hashes) < SEAL_FROM or rows.matrix.shape[1:] != centre.shape:
                 return 0
             model = await self._model()
@@ -203,7 +221,7 @@ class Embeddings:
             )
             fixed = await self.centre(owner)
             old = await self._pages.newest(owner, model)
-            work = partial(_sealed, rows, centre if fixed is None else fixed, old)
+            work = partial(resealed, rows.ids, rows.hashes, coded(rows.matrix, centre if fixed is None else fixed), old)
             for page in await off_loop(work, size=len(rows.hashes)):
                 await self._pages.put(owner, model, page)
             if old is not None and old.id < rows.ids[0] and len(old.held) < PAGE:
@@ -254,7 +272,7 @@ class Embeddings:
                     known[text_hash(text)] = vector
                     await self._db.execute(
                         "INSERT OR IGNORE INTO probes (model, text_hash, scale, data) VALUES (?, ?, ?, ?)",
-                        (await self._model(), text_hash(text), *_pack(vector)),
+                        (await self._model(), text_hash(text), *pack(vector)),
                     )
         blank = np.zeros(self._width or 0, np.float32)
         return np.stack([known.get(text_hash(text), blank) for text in texts])
@@ -325,7 +343,7 @@ class Embeddings:
                 " AND id BETWEEN :lo AND :hi)",
                 [
                     {"id": id_, "model": model, "hash": key, "lo": owner.first_id, "hi": owner.last_id}
-                    | dict(zip(("scale", "data"), _pack(vector), strict=True))
+                    | dict(zip(("scale", "data"), pack(vector), strict=True))
                     for id_, (key, vector) in zip(ids, good, strict=True)
                 ],
             )
@@ -367,29 +385,7 @@ class Embeddings:
 
     async def _stored_probes(self) -> dict[bytes, Vector]:
         rows = await self._db.fetch("SELECT text_hash, scale, data FROM probes WHERE model = ?", (await self._model(),))
-        return dict(zip((row["text_hash"] for row in rows), _unpack(rows), strict=True)) if rows else {}
-
-
-def _pack(vector: Vector) -> tuple[float, bytes]:
-    """A vector as (scale, int16 little-endian bytes)."""
-    peak = float(np.abs(vector).max())
-    return peak / _FULL_SCALE, np.rint(vector * (_FULL_SCALE / peak)).astype("<i2").tobytes()
-
-
-def _unpack(rows: Sequence[sqlite3.Row]) -> NDArray[np.float32]:
-    """Rows of (scale, data) as an (n, d) float32 matrix of unit vectors."""
-    packed = np.frombuffer(b"".join(row["data"] for row in rows), "<i2").reshape(len(rows), -1)
-    matrix = packed.astype(np.float32)
-    matrix *= np.fromiter((row["scale"] for row in rows), np.float32, len(rows))[:, None]
-    return matrix
-
-
-def _sealed(rows: VectorRows, centre: Vector, old: Page | None) -> list[Page]:
-    """Vectors in pages, the first of which takes those of the last page along while that is not full."""
-    held, hashes, ids = coded(rows.matrix, centre), b"".join(rows.hashes), rows.ids
-    if old is not None and len(old.held) < PAGE:
-        held, hashes, ids = old.held.with_more(held), old.hashes + hashes, [old.id] * len(old.held) + ids
-    return paged(ids, hashes, held)
+        return dict(zip((row["text_hash"] for row in rows), unpack(rows), strict=True)) if rows else {}
 
 
 def _range(owner: Account) -> dict[str, int]:

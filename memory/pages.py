@@ -5,7 +5,7 @@ A page is rewritten without what is erased from it; ``secure_delete`` and the re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from memory.db import Database
 from memory.model import Account
-from memory.vectors import Coded
+from memory.ports import Vector
+from memory.vectors import Coded, decoded
 
 PAGE: Final = 1_024
 """Vectors of a page (NUMBERS, section 3): one megabyte of the widest usual ones, rewritten in 4 ms."""
@@ -133,6 +134,25 @@ def joined(pages: Sequence[Page]) -> VectorPages | None:
     if not pages:
         return None
     return VectorPages([page.held for page in pages], keys_of(b"".join(page.hashes for page in pages)), pages[-1].id)
+
+
+def told(pages: Sequence[Page], wanted: Collection[bytes], centre: Vector) -> tuple[list[bytes], NDArray[np.float32]]:
+    """The wanted vectors of some pages, (n, d), and their text hashes."""
+    hashes: list[bytes] = []
+    parts = [np.empty((0, len(centre)), np.float32)]
+    for page in pages:
+        keys = split(page.hashes)
+        chosen = np.array([key in wanted for key in keys])
+        hashes += [key for key in keys if key in wanted]
+        parts.append(decoded(page.held.chosen(chosen), centre))
+    return hashes, np.concatenate(parts)
+
+
+def resealed(ids: Sequence[int], hashes: Sequence[bytes], held: Coded, old: Page | None) -> list[Page]:
+    """Vectors in pages, the first of which takes those of the last page along while that is not full."""
+    if old is None or len(old.held) >= PAGE:
+        return paged(ids, b"".join(hashes), held)
+    return paged([old.id] * len(old.held) + list(ids), old.hashes + b"".join(hashes), old.held.with_more(held))
 
 
 def paged(ids: Sequence[int], hashes: bytes, held: Coded) -> list[Page]:

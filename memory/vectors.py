@@ -25,6 +25,7 @@ Bytes = NDArray[np.int8]
 _FIRST_ROWS: Final = 64
 _LENGTH_TOLERANCE: Final = 1e-3
 _TOP: Final = 127
+_FULL_SCALE: Final = 32_767
 _ROWS_AT_ONCE: Final = 1_024
 """Rows made float32 at a time where numpy does the work: few enough for the cache of one core."""
 _BYTES_OF_A_KEY: Final = 120
@@ -100,6 +101,20 @@ def coded(vectors: Matrix, centre: Vector) -> Coded:
 def decoded(held: Coded, centre: Vector) -> Matrix:
     """The vectors again, as well as bytes tell them."""
     return np.asarray(held.data * held.scales[:, None] + centre, dtype=np.float32)
+
+
+def pack(vector: Vector) -> tuple[float, bytes]:
+    """A vector as (scale, int16 little-endian bytes)."""
+    peak = float(np.abs(vector).max())
+    return peak / _FULL_SCALE, np.rint(vector * (_FULL_SCALE / peak)).astype("<i2").tobytes()
+
+
+def unpack(rows: Sequence[Any]) -> NDArray[np.float32]:
+    """Rows of (scale, data) as an (n, d) float32 matrix of unit vectors."""
+    packed = np.frombuffer(b"".join(row["data"] for row in rows), "<i2").reshape(len(rows), -1)
+    matrix = packed.astype(np.float32)
+    matrix *= np.fromiter((row["scale"] for row in rows), np.float32, len(rows))[:, None]
+    return matrix
 
 
 def key_of(text_hash: bytes) -> int:

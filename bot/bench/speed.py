@@ -43,7 +43,7 @@ QUESTIONS: Final = 21
 RESTARTS: Final = 5
 LARGE: Final = 10_000
 """From so many facts on fewer questions and restarts have to do."""
-_VECTOR_WORK: Final = ((Vectors, "add"), (Vectors, "scan"), (Vectors, "best"), (embedding, "_unpack"))
+_VECTOR_WORK: Final = ((Vectors, "add"), (Vectors, "scan"), (Vectors, "best"), (embedding, "unpack"))
 
 Result = TypeVar("Result")
 
