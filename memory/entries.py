@@ -275,6 +275,8 @@ class EntryStore(ABC, Generic[E]):
             " AND sure.retired_at IS NULL AND sure.hidden_by IS NULL)"
         )
         rows = await self._db.fetch(f"SELECT *, {doubted} AS doubted {chosen} ORDER BY id", parameters)
+        if not rows:
+            return []
         cited = await self._db.fetch(
             f"SELECT entry, message, quote, at FROM citations WHERE entry IN (SELECT id {chosen})"
             " ORDER BY entry, at, message",

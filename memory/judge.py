@@ -87,7 +87,10 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, background: 
     offered = pool & ~np.isin(index.rows["id"], list(limits.exclude))
     if not limits.threshold:
         best = _first(ranking.total, offered)
-        return Judged(tuple(_candidate(index, ranking, int(row), "full") for row in best))
+        told = ranking.explained(best)
+        return Judged(
+            tuple(_candidate(index, ranking, int(row), "full", why) for row, why in zip(best, told, strict=True))
+        )
     offered &= telling(index, pool)
     best = _first(ranking.total, offered)
     if null is None or not len(best):
@@ -99,7 +102,7 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, background: 
     most = bar.most(strongest, limits.false_positives, in_time=bool(in_time))
     candidates: list[Contender] = []
     left_out: list[tuple[int, str]] = []
-    for row in map(int, best):
+    for row, why in zip(best.tolist(), ranking.explained(best), strict=True):
         by_time = in_time.get(row)
         chosen = (
             by_time if by_time == "full" else bar.band(strongest, float(speaks[row]), limits.false_positives) or by_time
@@ -109,7 +112,7 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, background: 
         elif most is not None and chosen == "perhaps" and len(candidates) >= most:
             left_out.append((int(index.rows["id"][row]), "unsure"))
         else:
-            candidates.append(_candidate(index, ranking, row, chosen))
+            candidates.append(_candidate(index, ranking, row, chosen, why))
     return Judged(tuple(candidates), round(bar.best.level(strongest), 4), tuple(left_out[:REASONS_KEPT]))
 
 
@@ -155,7 +158,7 @@ def _narrow_past(span: Span, now: datetime) -> bool:
     return span.end <= now and span.end - span.start <= NARROW
 
 
-def _candidate(index: OwnerIndex, ranking: Ranking, row: int, chosen: Band) -> Contender:
+def _candidate(index: OwnerIndex, ranking: Ranking, row: int, chosen: Band, why: dict[str, float]) -> Contender:
     columns = index.rows
     message = columns["kind"][row] == MESSAGE
     before = int(columns["previous"][row])
@@ -166,5 +169,5 @@ def _candidate(index: OwnerIndex, ranking: Ranking, row: int, chosen: Band) -> C
         score=round(float(ranking.total[row]), 4),
         band=chosen,
         asked=int(columns["id"][before]) if asked else None,
-        scores=ranking.explain(row),
+        scores=why,
     )

@@ -34,6 +34,8 @@ ALWAYS_TOKENS: Final = 200
 """Budget of the lines that are read on every turn, within the whole."""
 REFUSALS: Final = 5
 """Units that did not fit the budget after which no shorter one is looked for."""
+READ_AT_ONCE: Final = 32
+"""Candidates whose texts are read at a time: about as many as a budget holds."""
 CONTEXT_CHARACTERS: Final = 400
 """Most that is taken of the turns before a question that needs them."""
 AT_ONCE: Final = 4
@@ -108,8 +110,7 @@ class Recall:
                 room, now, options.exclude, options.asked, options.threshold, self._settings.false_positives
             )
             judged, hits = (Judged(), NO_HITS) if asked is None else await self._judge(owner, asked, limits)
-            found = await read(self._stores, owner, judged.candidates, room=room, now=now)
-            left_out += _fill(shelf, units(judged.candidates, found, hits, options.exclude))
+            left_out += await self._show(shelf, owner, judged.candidates, hits, limits)
         return Recollection(
             units=tuple(shelf.units),
             level=judged.level,
@@ -117,6 +118,20 @@ class Recall:
             notes=tuple(notes),
             milliseconds=round((time.perf_counter() - started) * 1_000, 3),
         )
+
+    async def _show(
+        self, shelf: Shelf, owner: Account, candidates: Sequence[Contender], hits: LongHits, limits: Limits
+    ) -> list[tuple[int, str]]:
+        """Read candidates, the best first, and put them on the shelf until it is full; what is not shown and why."""
+        left_out: list[tuple[int, str]] = []
+        for start in range(0, len(candidates), READ_AT_ONCE):
+            part = candidates[start : start + READ_AT_ONCE]
+            found = await read(self._stores, owner, part, room=limits.room, now=limits.now)
+            refused = sum(reason == "budget" for _, reason in left_out)
+            left_out += _fill(shelf, units(part, found, hits, limits.exclude), refused=refused)
+            if sum(reason == "budget" for _, reason in left_out) >= REFUSALS:
+                break
+        return left_out
 
     def _shelf(self, owner: Account, options: RecallOptions) -> Shelf:
         def cost(unit: Recalled) -> int:
@@ -208,12 +223,16 @@ def _search_text(question: str, context: tuple[str, ...]) -> str:
     return f"{before}\n{question}"
 
 
-def _fill(shelf: Shelf, shown: Iterable[Forms | LeftOut], *, within: int | None = None) -> list[tuple[int, str]]:
-    """Put units on the shelf; returns the ids of those that are not shown, with the reason."""
+def _fill(
+    shelf: Shelf, shown: Iterable[Forms | LeftOut], *, within: int | None = None, refused: int = 0
+) -> list[tuple[int, str]]:
+    """Put units on the shelf; returns the ids of those that are not shown, with the reason.
+
+    ``refused`` is how many did not fit the budget before.
+    """
     left_out: list[tuple[int, str]] = []
-    refused = 0
     for unit in shown:
-        if refused == REFUSALS:
+        if refused >= REFUSALS:
             break
         if isinstance(unit, LeftOut):
             left_out.append(unit)

@@ -7,6 +7,7 @@ that follows a question).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, time
@@ -88,9 +89,18 @@ class Ranking:
 
     def explain(self, row: int, weights: Mapping[str, float] = WEIGHTS) -> dict[str, float]:
         """The weighted terms of one row that changed its score, by name, and its plain cosine."""
-        named_terms = {name: round(weights.get(name, 1.0) * values.item(row), 3) for name, values in self.terms.items()}
-        shown = {name: value for name, value in named_terms.items() if value}
-        return shown | ({} if np.isnan(self.cosine[row]) else {"cosine": round(float(self.cosine[row]), 3)})
+        return self.explained(np.array([row]), weights)[0]
+
+    def explained(self, rows: NDArray[np.intp], weights: Mapping[str, float] = WEIGHTS) -> list[dict[str, float]]:
+        """The same for many rows, in their order."""
+        told = {name: weights.get(name, 1.0) * values[rows] for name, values in self.terms.items()}
+        columns = [np.round(values, 3).tolist() for values in told.values()]
+        cosines = np.round(self.cosine[rows], 3).tolist()
+        return [
+            {name: value for name, value in zip(told, values, strict=True) if value}
+            | ({} if math.isnan(cosine) else {"cosine": cosine})
+            for cosine, *values in zip(cosines, *columns, strict=True)
+        ]
 
 
 def rank(

@@ -43,7 +43,7 @@ QUESTIONS: Final = 21
 RESTARTS: Final = 5
 LARGE: Final = 10_000
 """From so many facts on fewer questions and restarts have to do."""
-_VECTOR_WORK: Final = ((Vectors, "add"), (Vectors, "scan"), (Vectors, "best"), (embedding, "unpack"))
+_VECTOR_WORK: Final = ((Vectors, "add"), (Vectors, "open"), (Vectors, "scan"), (Vectors, "best"), (embedding, "unpack"))
 
 Result = TypeVar("Result")
 
@@ -170,9 +170,12 @@ async def _load(path: Path) -> float:
     try:
         accounts = Accounts(database)
         owner = (await accounts.all())[0]
-        store, held = Embeddings(database, accounts, GivenVectors(), lambda: START), Vectors()
+        store = Embeddings(database, accounts, GivenVectors(), lambda: START)
         started = time.perf_counter()
-        rows = await store.rows(owner)
+        held, pages = Vectors(await store.centre(owner)), await store.pages(owner)
+        if pages is not None:
+            held.open(pages.pages, pages.keys)
+        rows = await store.rows(owner, after=0 if pages is None else pages.last)
         held.add(rows.hashes, rows.matrix)
         return (time.perf_counter() - started) * 1_000
     finally:
