@@ -20,7 +20,9 @@ from memory.answers import FAULTS, AnswerError, Item, parse
 from memory.briefing import Briefing, brief
 from memory.claims import read
 from memory.db import Database
+from memory.embedding import Embeddings
 from memory.model import Account, Candidate, Decision, Entry
+from memory.nearness import Nearness
 from memory.offloop import off_loop
 from memory.ports import Clock, Completer, CompleterUnavailable, Completion
 from memory.reconcile import Gate, Shelf
@@ -117,12 +119,14 @@ class Distiller:
         completer: Completer,
         clock: Clock,
         settings: DistilSettings,
+        embeddings: Embeddings | None = None,
     ) -> None:
         self._db = db
         self._stores = stores
         self._sessions = sessions
         self._gate = Gate(db, stores)
-        self._second_look = SecondLook(db, stores, self._gate, completer=completer, clock=clock)
+        nearness = Nearness(embeddings) if embeddings is not None else None
+        self._second_look = SecondLook(db, stores, self._gate, completer=completer, clock=clock, nearness=nearness)
         self._completer = completer
         self._clock = clock
         self._settings = settings
@@ -163,7 +167,7 @@ class Distiller:
         return await self._looked_over(owner, await self._write(task, items, tokens=tokens))
 
     async def _looked_over(self, owner: Account, report: DistilReport) -> DistilReport:
-        """Have near duplicates of what was written decided: one call more, and only where there are some."""
+        """Have what lies near to what was written decided: one call more, and only where there is some."""
         new = {d.entry.id for d in report.decisions if d.entry is not None and d.action in ("added", "superseded")}
         if not new or await self._overspent(owner):
             return report

@@ -12,7 +12,7 @@ import logging
 import sqlite3
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -147,6 +147,19 @@ class Embeddings:
             return VectorRows(after, [], np.empty((0, self._width or 0), np.float32))
         matrix = await off_loop(partial(_unpack, rows), size=len(rows))
         return VectorRows(rows[-1]["id"], [row["text_hash"] for row in rows], matrix)
+
+    async def of(self, owner: Account, texts: Collection[str]) -> dict[str, Vector]:
+        """The stored vectors of the current model of these texts of the owner, of length 1; some may have none."""
+        keys = {text_hash(text): text for text in texts}
+        rows = await self._db.fetch(
+            "SELECT text_hash, scale, data FROM embeddings WHERE id BETWEEN :lo AND :hi AND model = :model"
+            " AND hex(text_hash) IN (SELECT value FROM json_each(:hashes))",
+            _orphans(owner, list(keys)) | {"model": await self._model()},
+        )
+        if not rows:
+            return {}
+        matrix = await off_loop(partial(_unpack, rows), size=len(rows))
+        return {keys[row["text_hash"]]: vector for row, vector in zip(rows, matrix, strict=True)}
 
     async def query(self, owner: Account, text: str) -> Vector | None:
         """The vector of a question: kept in memory only, never stored. None when it has none.

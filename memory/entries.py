@@ -244,11 +244,12 @@ class EntryStore(ABC, Generic[E]):
         listed = json.dumps([id_ for id_ in ids if owner.owns(id_)])
         async with self._db.transaction():
             await self._db.execute("DELETE FROM citations WHERE entry IN (SELECT value FROM json_each(?))", (listed,))
-            await self._db.execute(
-                f"UPDATE {self.table} SET successor = NULL WHERE successor IN (SELECT value FROM json_each(?))"
-                " AND id BETWEEN ? AND ?",
-                (listed, owner.first_id, owner.last_id),
-            )
+            for table in ("profile", "timeline", "facts"):  # a fact may have taken the place of a profile line
+                await self._db.execute(
+                    f"UPDATE {table} SET successor = NULL WHERE successor IN (SELECT value FROM json_each(?))"
+                    " AND id BETWEEN ? AND ?",
+                    (listed, owner.first_id, owner.last_id),
+                )
             await self._db.execute(
                 f"UPDATE {self.table} SET doubts = NULL WHERE doubts IN (SELECT value FROM json_each(?))"
                 " AND id BETWEEN ? AND ?",

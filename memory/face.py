@@ -104,7 +104,13 @@ class Memory:
             distiller=None
             if completer is None
             else Distiller(
-                db, self._stores, self._sessions, completer=completer, clock=clock, settings=settings.distil
+                db,
+                self._stores,
+                self._sessions,
+                completer=completer,
+                clock=clock,
+                settings=settings.distil,
+                embeddings=self._stores.embeddings,
             ),
         )
 

@@ -6,22 +6,22 @@ one transaction and reads back what it wrote.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Protocol
 
 from memory import lifetimes, slots
 from memory.db import Database
+from memory.doubles import doubles
 from memory.facts import Facts
 from memory.journal import Journal
 from memory.likeness import Pair, Ruling, roles
-from memory.model import EVERYWHERE, PRIVATE, Account, Candidate, Citation, Decision, Entry, Event, Message, ProfileLine
+from memory.model import PRIVATE, Account, Candidate, Citation, Decision, Entry, Event, Message, ProfileLine
 from memory.profile import Profile
-from memory.sameness import fingerprint
+from memory.sameness import fingerprint, says_no_more
 from memory.timeline import Timeline
-from memory.verdicts import SURE, UNDONE, Setting, Verdict, Weight, covers, judge, said_at
+from memory.verdicts import SURE, UNDONE, Setting, Verdict, Weight, cites, judge, said_at
 
 MAX_RETIREMENTS: Final = 8
 """Memories one batch may close; beyond it old and new both stay. A model that misreads a session can then spoil
@@ -106,33 +106,35 @@ class Gate:
             merged: list[Decision] = []
             for kind in ("profile", "event", "fact"):
                 live = await self._store(kind).live(owner, now=now)
-                for kept, double in _doubles(live):
+                for kept, double in doubles(live):
                     if len(merged) < MAX_RETIREMENTS:
                         merged.append(await self._merge(batch, kept, double))
         return merged
 
     async def settle(self, owner: Account, ruled: Sequence[tuple[Pair, Ruling]], *, now: datetime) -> list[Decision]:
-        """Carry out what a model ruled about near duplicates; returns a decision for each row that was closed.
+        """Carry out what a model ruled about pairs of memories; returns a decision for each row that was closed.
 
         What was changed, closed or forgotten since it was asked stays as it is, and so does what would leave a
         place without a memory. At most MAX_RETIREMENTS a call; :meth:`undo` takes them back by ``now``.
         """
         async with self._db.transaction():
+            asked = [entry for pair, _ in ruled for entry in (pair.earlier, pair.later)]
+            found = await self._anywhere(owner, [entry.id for entry in asked])
             decisions: list[Decision] = []
-            for pair, ruling in ruled:
-                batch = _Batch(owner, PRIVATE, now, {})
-                store = self._store(pair.earlier.kind)
-                found = await store.get(owner, [pair.earlier.id, pair.later.id])
-                earlier, later = found.get(pair.earlier.id), found.get(pair.later.id)
-                if earlier is None or later is None or (earlier, later) != (pair.earlier, pair.later):
+            # What is over first: a memory that is confirmed by a double would be another one than was asked about.
+            for pair, ruling in sorted(ruled, key=lambda each: each[1] != "supersedes"):
+                if any(found.get(entry.id) != entry for entry in (pair.earlier, pair.later)):
                     continue
-                if not (earlier.provenance.live(now) and later.provenance.live(now)):
+                both = await self._anywhere(owner, [pair.earlier.id, pair.later.id])
+                if not all(entry.provenance.live(now) for entry in both.values()):
                     continue
+                earlier, later = both[pair.earlier.id], both[pair.later.id]
                 if ruling == "supersedes" and Weight.of(later).questions(Weight.of(earlier)):
-                    await store.doubt(owner, later.id, earlier.id)
+                    if earlier.kind == later.kind:
+                        await self._store(later.kind).doubt(owner, later.id, earlier.id)
                 elif (order := roles(earlier, later, ruling)) and len(decisions) < MAX_RETIREMENTS:
                     reason = "same" if ruling == "same" else "overtaken"
-                    decisions.append(await self._merge(batch, *order, reason=reason))
+                    decisions.append(await self._merge(_Batch(owner, PRIVATE, now, {}), *order, reason=reason))
         return decisions
 
     async def restore(self, owner: Account, closed: Sequence[Entry], *, now: datetime) -> list[Entry]:
@@ -178,7 +180,7 @@ class Gate:
     ) -> list[Entry]:
         """Weigh what was closed in favour of one memory (or of none) as if that were not there."""
         store = self._store(closed[0].kind)
-        usurper = (await store.get(batch.owner, [successor])).get(successor) if successor is not None else None
+        usurper = (await self._anywhere(batch.owner, [successor])).get(successor) if successor is not None else None
         fresh = usurper is not None and (usurper.provenance.created_at, usurper.provenance.confirmed_at) == (at, None)
         if usurper is not None and fresh:
             # What came late and found its place taken is weighed again with the rest.
@@ -193,10 +195,11 @@ class Gate:
                 await store.succeed(batch.owner, entry.id, verdict.closed_by)
             elif verdict.action == "add":
                 if usurper is not None and not fresh:
-                    await store.uncite(batch.owner, usurper.id, _lent(entry, usurper))
+                    await self._store(usurper.kind).uncite(batch.owner, usurper.id, _lent(entry, usurper))
                 reopened.append(await self._reopen(batch, entry, verdict))
         if usurper is not None and fresh and reopened:
-            await store.retire(batch.owner, usurper.id, at=batch.now, successor=reopened[-1].id, reason=UNDONE)
+            taken_by = self._store(usurper.kind)
+            await taken_by.retire(batch.owner, usurper.id, at=batch.now, successor=reopened[-1].id, reason=UNDONE)
         return reopened
 
     async def _reopen(self, batch: _Batch, entry: Entry, verdict: Verdict) -> Entry:
@@ -226,13 +229,18 @@ class Gate:
         return await self._carry_out(batch, candidate, verdict)
 
     async def _in_its_slot(self, batch: _Batch, candidate: Candidate) -> Candidate:
-        """Return a sentence that says what a profile line says as that line's attribute and value."""
+        """Return a sentence that says what a profile line or an event says as that line or event.
+
+        It has the same words, or, of the same message, no others: what our rules read is then told once more.
+        """
         if candidate.kind != "fact":
             return candidate
-        mark = fingerprint(candidate.text)
         for line in (await self._known(batch, "profile")).values():
-            if isinstance(line, ProfileLine) and line.subject == candidate.subject and fingerprint(line.text) == mark:
+            if isinstance(line, ProfileLine) and _is_told_by(candidate, line):
                 return replace(candidate, kind="profile", attribute=line.attribute, value=line.value)
+        for event in (await self._known(batch, "event")).values():
+            if isinstance(event, Event) and cites(event, candidate) and _is_told_by(candidate, event):
+                return replace(candidate, kind="event", text=event.text, span=event.span)
         return candidate
 
     async def _carry_out(self, batch: _Batch, candidate: Candidate, verdict: Verdict) -> Decision:
@@ -273,11 +281,18 @@ class Gate:
 
     async def _merge(self, batch: _Batch, kept: Entry, double: Entry, *, reason: str = "duplicate") -> Decision:
         """Close a memory in favour of another, which takes over its citations if it says the same."""
-        store = self._store(kept.kind)
         for citation in double.provenance.citations if reason != "overtaken" else ():
-            await store.confirm(batch.owner, kept.id, citation, confidence=double.provenance.confidence)
-        await store.retire(batch.owner, double.id, at=batch.now, successor=kept.id, reason=reason)
+            confidence = double.provenance.confidence
+            await self._store(kept.kind).confirm(batch.owner, kept.id, citation, confidence=confidence)
+        await self._store(double.kind).retire(batch.owner, double.id, at=batch.now, successor=kept.id, reason=reason)
         return Decision("superseded", reason, await self._reread(batch, kept.kind, kept.id), (double.id,))
+
+    async def _anywhere(self, owner: Account, ids: Collection[int]) -> dict[int, Entry]:
+        """The owner's visible memories among ``ids``, of every kind."""
+        found: dict[int, Entry] = {}
+        for store in self._stores.entries:
+            found |= await store.get(owner, ids)
+        return found
 
     async def _known(self, batch: _Batch, kind: str) -> dict[int, Entry]:
         """The owner's memories of a kind that a verdict can rest on, read once a batch and kept up to date."""
@@ -325,6 +340,15 @@ def _refusal(batch: _Batch, candidate: Candidate) -> str | None:
     return None
 
 
+def _is_told_by(candidate: Candidate, entry: Entry) -> bool:
+    """Whether a memory holds all that a candidate says."""
+    if entry.subject != candidate.subject:
+        return False
+    if cites(entry, candidate) and says_no_more(candidate.text, entry.text):
+        return True
+    return fingerprint(entry.text) == fingerprint(candidate.text)
+
+
 def _bounded(verdict: Verdict) -> Verdict:
     """What is left of a verdict that may close nothing more: old and new both stay, as an open question."""
     if verdict.action == "retire":
@@ -368,33 +392,3 @@ def _by_time(candidates: Sequence[Candidate]) -> list[int]:
         range(len(candidates)),
         key=lambda place: (said_at(candidates[place]).timestamp() if candidates[place].citations else 0.0, place),
     )
-
-
-def _doubles(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Yield (kept, double) for entries that say the same, hold as long and may be used as widely."""
-    alike: dict[Hashable, list[Entry]] = defaultdict(list)
-    for entry in entries:
-        alike[_identity(entry)].append(entry)
-    for group in alike.values():
-        group.sort(key=lambda entry: (_narrowness(entry.provenance.audience), entry.id))
-        kept: list[Entry] = []
-        for entry in group:
-            wide = next((k for k in kept if covers(k.provenance.audience, entry.provenance.audience)), None)
-            if wide is None:
-                kept.append(entry)
-            else:
-                yield wide, entry
-
-
-def _identity(entry: Entry) -> Hashable:
-    shared = (entry.subject, entry.provenance.expires_at)
-    if isinstance(entry, ProfileLine):
-        return (*shared, entry.attribute, slots.key(entry.value))
-    if isinstance(entry, Event):
-        when = entry.span
-        return (*shared, fingerprint(entry.text), when.start, when.end, when.rrule)
-    return (*shared, fingerprint(entry.text))
-
-
-def _narrowness(audience: int) -> int:
-    return {EVERYWHERE: 0, PRIVATE: 2}.get(audience, 1)

@@ -97,6 +97,11 @@ def judge(candidate: Candidate, known: Sequence[Entry], setting: Setting) -> Ver
     return _fact(candidate, [entry for entry in about if isinstance(entry, Fact)], setting)
 
 
+def cites(entry: Entry, candidate: Candidate) -> bool:
+    """Whether an entry already rests on every message the candidate rests on."""
+    return {c.message for c in candidate.citations} <= {c.message for c in entry.provenance.citations}
+
+
 def said_at(candidate: Candidate) -> datetime:
     """Return when the newest words behind a candidate were said."""
     return max(citation.at for citation in candidate.citations)
@@ -113,7 +118,7 @@ def _profile(candidate: Candidate, lines: Sequence[ProfileLine], setting: Settin
     rivals += others
     if settled := _settled(candidate, same, rivals, setting):
         return settled
-    if any(_live(line, setting) and _cites(line, candidate) for line in others):
+    if any(_live(line, setting) and cites(line, candidate) for line in others):
         return Verdict("drop", "same_message")
     return _replace(candidate, same, rivals, setting)
 
@@ -152,7 +157,7 @@ def _event(candidate: Candidate, events: Sequence[Event], setting: Setting) -> V
     meant: list[Event] = []
     if corrects(setting.words):
         earlier = [e for e in related if _live(e, setting) and Weight.of(e).place < weight.place]
-        meant = _one([event for event in earlier if not _cites(event, candidate)])
+        meant = _one([event for event in earlier if not cites(event, candidate)])
     closes = [event for event in dict.fromkeys((*finer, *meant)) if weight.sure or not Weight.of(event).sure]
     doubted = [event for event in meant if event not in closes]
     doubts = [event.id for event in corrections if _live(event, setting) and Weight.of(event).questions(weight)]
@@ -169,7 +174,7 @@ def _event(candidate: Candidate, events: Sequence[Event], setting: Setting) -> V
 def _settled(candidate: Candidate, same: Sequence[Entry], rivals: Sequence[Entry], setting: Setting) -> Verdict | None:
     """Judge by the memories that say the same thing; None when they leave it open."""
     said = said_at(candidate)
-    if any(_cites(entry, candidate) for entry in same):
+    if any(cites(entry, candidate) for entry in same):
         return Verdict("drop", "repeated")
     if candidate.expires_at is not None and candidate.expires_at <= setting.now:
         return Verdict("drop", "expired")
@@ -227,7 +232,7 @@ def _replaceable(entry: Entry, candidate: Candidate, setting: Setting) -> bool:
 
 def _end(candidate: Candidate, entries: Iterable[Entry], setting: Setting) -> Verdict:
     weight = Weight.of(candidate)
-    meant = [e for e in entries if _live(e, setting) and Weight.of(e).place < weight.place and not _cites(e, candidate)]
+    meant = [e for e in entries if _live(e, setting) and Weight.of(e).place < weight.place and not cites(e, candidate)]
     over = [entry.id for entry in meant if weight.sure or not Weight.of(entry).sure]
     if over:
         return Verdict("retire", "ended", closes=tuple(over))
@@ -256,11 +261,6 @@ def _undone(entry: Entry) -> bool:
 
 def _live(entry: Entry, setting: Setting) -> bool:
     return entry.provenance.live(setting.now)
-
-
-def _cites(entry: Entry, candidate: Candidate) -> bool:
-    """Whether an entry already rests on every message the candidate rests on."""
-    return {c.message for c in candidate.citations} <= {c.message for c in entry.provenance.citations}
 
 
 def _related(event: Event, candidate: Candidate) -> bool:
