@@ -180,6 +180,10 @@ class EntryStore(ABC, Generic[E]):
             (owner.first_id, owner.last_id, stamp(now)),
         )
 
+    async def ended(self, owner: Account) -> list[E]:
+        """The visible memories that words ended without anything in their place."""
+        return await self._select(owner, "ended_by IS NOT NULL")
+
     async def citing(self, owner: Account, messages: Iterable[int]) -> list[E]:
         """The visible memories that cite any of these journal lines."""
         return await self._select(
@@ -346,4 +350,5 @@ def _provenance(row: sqlite3.Row, citations: tuple[Citation, ...]) -> Provenance
         doubts=row["doubted"],
         asked_at=moment(row["asked_at"]),
         ended_at=moment(row["ended_at"]),
+        ended_by=row["ended_by"],
     )

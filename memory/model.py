@@ -130,7 +130,7 @@ class Provenance:
 
     ``doubts`` is the sure memory this unsure one was said against, as long as that one stands; ``asked_at`` when
     its owner was asked which of the two holds. ``ended_at`` is when the words were said that ended it where
-    nothing took its place, ``retired_at`` when that was worked out.
+    nothing took its place, ``ended_by`` the line they stand in, ``retired_at`` when that was worked out.
     """
 
     audience: int
@@ -149,6 +149,7 @@ class Provenance:
     doubts: int | None = None
     asked_at: datetime | None = None
     ended_at: datetime | None = None
+    ended_by: int | None = None
 
     @property
     def unsure(self) -> bool:

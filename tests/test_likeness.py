@@ -15,10 +15,11 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.batches import MAX_RETIREMENTS
 from memory.likeness import Pair, open_rulings, query, roles, rulings, undecided
 from memory.model import PRIVATE, Candidate, Entry, Span
 from memory.ports import CompleterUnavailable, Completion
-from memory.reconcile import MAX_RETIREMENTS, Gate
+from memory.reconcile import Gate
 from memory.second_look import SecondLook
 from tests.conftest import Clock
 from tests.shelf import Shelf, cite, fact, values
