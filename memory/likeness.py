@@ -32,7 +32,10 @@ MOSTLY: Final = 0.5
 """Words in common, and their share of the shorter sentence, from which two sentences may be about one thing. Low on
 purpose: all that a pair too many costs is a line of the prompt."""
 ANOTHER: Final = 0.5
-"""Share of common words from which two sentences with numbers or names of their own tell of two things."""
+"""Share of common words from which two sentences with numbers of their own tell of two things; of names less will do,
+for what is counted changes more often than what it is called."""
+_ADDS: Final = re.compile(r"\b(?:also|another|as well)\b|另一|另外|还有")
+"""What comes on top takes nothing's place."""
 _SHAPE: Final = {"profile": 0, "event": 1, "fact": 2}
 """Of two memories that say the same the one with more structure stays."""
 
@@ -181,7 +184,7 @@ def _may_be_overtaken(earlier: Entry, later: Entry) -> bool:
         over = earlier.span.rrule is None and earlier.span.end <= later.provenance.said_at
         if over or (isinstance(later, Event) and earlier.span != later.span):
             return False
-    return not (overlap(earlier.text, later.text) >= ANOTHER and _each_has_its_own(earlier, later))
+    return not (_ADDS.search(folded(later.text)) or _tells_of_another(earlier, later))
 
 
 def _of_one_message(one: Entry, other: Entry) -> bool:
@@ -189,13 +192,15 @@ def _of_one_message(one: Entry, other: Entry) -> bool:
     return bool(ours & theirs)
 
 
-def _each_has_its_own(one: Entry, other: Entry) -> bool:
-    """Whether each names a number, or each a name, that the other does not."""
-    for marks in (numbers, names):
-        ours, theirs = marks(one.text), marks(other.text)
-        if ours - theirs and theirs - ours:
-            return True
-    return False
+def _tells_of_another(one: Entry, other: Entry) -> bool:
+    """Whether two sentences that are much alike each have a number, or each a name, that the other has not."""
+    if overlap(one.text, other.text) >= ANOTHER and _each_has_its_own(numbers(one.text), numbers(other.text)):
+        return True
+    return bool(in_words(one, other)) and _each_has_its_own(names(one.text), names(other.text))
+
+
+def _each_has_its_own(ours: set[str], theirs: set[str]) -> bool:
+    return bool(ours - theirs and theirs - ours)
 
 
 def _speaks_of(one: Entry, other: Entry) -> bool:

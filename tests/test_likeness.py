@@ -82,6 +82,7 @@ def ruling(verdict: str, pair: int = 1) -> str:
         ("我喜欢在家喝咖啡", "我不喜欢在家喝咖啡"),
         ("I work with Anna in a bakery", "I work with Mara in a bakery"),
         ("我养了一只乌龟", "我在学弹钢琴"),
+        ("我有一只猫叫煤球", "我的另一只猫叫年糕"),
     ],
 )
 async def test_what_code_can_tell_apart_is_no_question(shelf: Shelf, one: str, other: str) -> None:
