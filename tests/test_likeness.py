@@ -121,6 +121,12 @@ async def test_what_happened_is_never_over_because_of_something_later(shelf: She
     assert "supersedes" in open_rulings(weekly, new)
 
 
+@pytest.mark.parametrize("new", ["I also swim in the cold sea", "我还有一个湖里的游泳课"])
+async def test_what_comes_on_top_takes_nothings_place(shelf: Shelf, new: str) -> None:
+    old, later = await noted(shelf, "I swim in the cold lake" if new.isascii() else "我有湖里的游泳课", new)
+    assert "supersedes" not in open_rulings(old, later)
+
+
 async def test_one_who_is_named_connects_two_subjects_but_makes_them_no_doubles(shelf: Shelf) -> None:
     (line,) = await admitted(shelf, "女朋友叫小雅", kind="profile", attribute="name", value="小雅", subject="女朋友")
     (over,) = await noted(shelf, "我和小雅分手了")
