@@ -36,6 +36,10 @@ ANOTHER: Final = 0.5
 for what is counted changes more often than what it is called."""
 _ADDS: Final = re.compile(r"\b(?:also|another|as well)\b|另一|另外|还有")
 """What comes on top takes nothing's place."""
+_THEN: Final = re.compile(
+    r"那会儿|那时候?|小时候|当年|年轻时|\b(?:back then|in those days|when (?:i|we) (?:was|were)|as an? (?:child|kid|student))\b"
+)
+"""What was so in a time gone by says nothing about now. "used to" and 以前 do: they are not here."""
 _SHAPE: Final = {"profile": 0, "event": 1, "fact": 2}
 """Of two memories that say the same the one with more structure stays."""
 
@@ -184,7 +188,8 @@ def _may_be_overtaken(earlier: Entry, later: Entry) -> bool:
         over = earlier.span.rrule is None and earlier.span.end <= later.provenance.said_at
         if over or (isinstance(later, Event) and earlier.span != later.span):
             return False
-    return not (_ADDS.search(folded(later.text)) or _tells_of_another(earlier, later))
+    told = folded(later.text)
+    return not (_ADDS.search(told) or _THEN.search(told) or _tells_of_another(earlier, later))
 
 
 def _of_one_message(one: Entry, other: Entry) -> bool:

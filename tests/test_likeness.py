@@ -127,6 +127,16 @@ async def test_what_comes_on_top_takes_nothings_place(shelf: Shelf, new: str) ->
     assert "supersedes" not in open_rulings(old, later)
 
 
+async def test_what_was_so_long_ago_ends_nothing_but_what_used_to_be_does(shelf: Shelf) -> None:
+    now, then, ended = await noted(
+        shelf, "I paint with oil", "When I was at school I painted with chalk", "I used to paint"
+    )
+    assert "supersedes" not in open_rulings(now, then)
+    assert "supersedes" in open_rulings(now, ended)
+    (horse, pony) = await noted(shelf, "我骑一匹白马", "小时候我骑小马")
+    assert "supersedes" not in open_rulings(horse, pony)
+
+
 async def test_one_who_is_named_connects_two_subjects_but_makes_them_no_doubles(shelf: Shelf) -> None:
     (line,) = await admitted(shelf, "女朋友叫小雅", kind="profile", attribute="name", value="小雅", subject="女朋友")
     (over,) = await noted(shelf, "我和小雅分手了")
