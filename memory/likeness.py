@@ -37,7 +37,8 @@ for what is counted changes more often than what it is called."""
 _ADDS: Final = re.compile(r"\b(?:also|another|as well)\b|另一|另外|还有")
 """What comes on top takes nothing's place."""
 _THEN: Final = re.compile(
-    r"那会儿|那时候?|小时候|当年|年轻时|\b(?:back then|in those days|when (?:i|we) (?:was|were)|as an? (?:child|kid|student))\b"
+    r"那会儿|那时候?|小时候|当年|年轻时"
+    r"|\b(?:back then|in those days|when (?:i|we) (?:was|were)|as an? (?:child|kid|student))\b"
 )
 """What was so in a time gone by says nothing about now. "used to" and 以前 do: they are not here."""
 _SHAPE: Final = {"profile": 0, "event": 1, "fact": 2}
