@@ -13,7 +13,7 @@ import sqlite3
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -56,6 +56,18 @@ class VectorRows:
     matrix: NDArray[np.float32]
 
 
+@dataclass(slots=True)
+class Backlog:
+    """What came since an owner's texts last had their vectors: since when, how many, of which sessions.
+
+    Kept in memory only.
+    """
+
+    since: datetime
+    texts: int = 0
+    sessions: set[int] = field(default_factory=set)
+
+
 class Embeddings:
     """Vectors in their owner's id range."""
 
@@ -67,6 +79,7 @@ class Embeddings:
         self._model_no: int | None = None
         self._width: int | None = None
         self._settled: set[int] = set()
+        self._backlogs: dict[int, Backlog] = {}
         self._erasures = 0
         self._refused: dict[tuple[int, bytes], datetime] = {}
         self._queries: OrderedDict[tuple[int, bytes], Vector] = OrderedDict()
@@ -76,13 +89,28 @@ class Embeddings:
         """Identity of the current vector space, None without an embedder."""
         return None if self._embedder is None else self._embedder.model
 
-    def disturbed(self, owner: Account) -> None:
-        """Note that the owner may have texts without a vector."""
-        self._settled.discard(owner.no)
+    def disturbed(self, owner: Account, *, session: int | None = None) -> None:
+        """Note that the owner may have a text without a vector, and in which session it was said if it was."""
+        if owner.no in self._settled:
+            self._settled.discard(owner.no)
+            self._backlogs[owner.no] = Backlog(self._clock())
+        if (backlog := self._backlogs.get(owner.no)) is not None:
+            backlog.texts += 1
+            backlog.sessions |= set() if session is None else {session}
 
     def settled(self, owner: Account) -> None:
         """Note that the owner's texts have their vectors. After a start nobody's are known to."""
         self._settled.add(owner.no)
+        self._backlogs.pop(owner.no, None)
+
+    def unknown(self, owner: Account) -> None:
+        """Note that any text of the owner may lack its vector, as after a start."""
+        self._settled.discard(owner.no)
+        self._backlogs.pop(owner.no, None)
+
+    def backlog(self, owner: Account) -> Backlog | None:
+        """What waits for vectors since the owner's texts last had all of theirs; None where that is unknown."""
+        return self._backlogs.get(owner.no)
 
     def owners_waiting(self, numbers: Sequence[int]) -> list[int]:
         """Which of these account numbers may have texts without a vector, refused ones whose pause is over included."""

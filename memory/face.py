@@ -18,6 +18,7 @@ from memory.distill import Distiller
 from memory.embedding import Embeddings
 from memory.facts import Facts
 from memory.forget import Forgetting, Plan
+from memory.freshness import Freshness
 from memory.housekeeping import Housekeeping
 from memory.index import Indexes
 from memory.jobs import Job, Runs, run_due
@@ -92,6 +93,12 @@ class Memory:
         )
         self._forgetting = Forgetting(db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes))
         self._recall = Recall(self._stores, self._indexes, settings.recall, count)
+        self._freshness = Freshness(
+            self._stores.embeddings,
+            self._sessions,
+            idle=timedelta(minutes=settings.session.idle_minutes),
+            patience_seconds=settings.recall.timeout_seconds,
+        )
         self._housekeeping = Housekeeping(
             settings,
             self._accounts,
@@ -101,6 +108,7 @@ class Memory:
             gate=self._gate,
             indexes=self._indexes,
             recall=self._recall,
+            freshness=self._freshness,
             distiller=None
             if completer is None
             else Distiller(
@@ -189,7 +197,7 @@ class Memory:
         """
         heard = await self._answering.note(owner, chat, line, waits=waits)
         if heard.new:
-            self._stores.embeddings.disturbed(owner)
+            self._freshness.heard(owner, heard.message)
         return heard
 
     async def learn(self, owner: Account, chat: Chat, message: Message) -> list[Decision]:
@@ -218,6 +226,7 @@ class Memory:
         Only what may be used in that room, only what holds at that time, within the budget and above the
         threshold of ``options`` (the settings' by default). May be empty, and says why.
         """
+        await self._freshness.before_recall(owner, room, now=now)
         chosen = options or RecallOptions(max_tokens=self._settings.recall.max_tokens)
         return await self._recall.recall(owner, question, now=now, room=room, options=chosen)
 
@@ -264,7 +273,7 @@ class Memory:
         rest on that: only that it was given is kept.
         """
         reply = await self._answering.answered(owner, chat, line, trace, delivered=delivered, also=also, since=since)
-        self._stores.embeddings.disturbed(owner)
+        self._freshness.heard(owner, reply)
         return reply
 
     async def settled(self, owner: Account, message: int, *more: int) -> None:

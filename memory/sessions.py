@@ -91,6 +91,15 @@ class Sessions:
         )
         return int(rows[0]["no"]) if rows else None
 
+    async def talking(self, owner: Account, *, now: datetime) -> int | None:
+        """The open session in which the owner, or somebody with them, spoke last; None when all have ended."""
+        rows = await self._db.fetch(
+            "SELECT s.no FROM session_members m JOIN sessions s ON s.no = m.session WHERE m.account = :owner"
+            " AND s.ended_at IS NULL AND s.last_at > :since ORDER BY s.last_at DESC, s.no DESC LIMIT 1",
+            {"owner": owner.no, "since": stamp(now) - self._idle},
+        )
+        return int(rows[0]["no"]) if rows else None
+
     async def end(self, owner: Account, chat: Chat, *, at: datetime) -> bool:
         """End the open session of a chat the owner takes part in (``/new``); whether there was one."""
         changed = await self._db.execute(
