@@ -69,6 +69,7 @@ class Housekeeping:
             Job("expire", HOURLY, self.expire),
             Job("merge", DAILY, self.merge),
             Job("trim", DAILY, self.trim),
+            Job("second chance", DAILY, self.second_chance),
         )
 
     async def erase(self, now: datetime) -> Mapping[str, int]:
@@ -165,6 +166,13 @@ class Housekeeping:
                 self._indexes.forget(owner)
             merged += len(decisions)
         return {"merged": merged}
+
+    async def second_chance(self, now: datetime) -> Mapping[str, int]:
+        """Have what could not be distilled a while ago tried once more."""
+        if self._distiller is None:
+            return {}
+        owners = await self._accounts.all()
+        return {"lines": sum([await self._sessions.second_chance(owner, now=now) for owner in owners])}
 
     async def trim(self, now: datetime) -> Mapping[str, int]:
         """Drop journal lines and traces that are older than the settings keep them, and give up old answers."""

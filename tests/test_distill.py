@@ -463,7 +463,7 @@ def test_a_batch_ends_at_a_long_silence_and_when_it_is_full(clock: Clock) -> Non
         return Message(number, 1, 1, "user", "Lin", clock() + timedelta(hours=hours), text)
 
     assert len(fitting([line(1, "a"), line(2, "b", 5), line(3, "c", 12), line(4, "d", 13)])) == 2
-    assert len(fitting([line(n, "x" * 5_000) for n in range(20)])) == BATCH_CHARACTERS // 2_000
+    assert len(fitting([line(n, "x" * 5_000) for n in range(20)])) == BATCH_CHARACTERS // 5_000
     assert len(fitting([line(1, "x" * 10**6)])) == 1
 
 
