@@ -23,7 +23,7 @@ from memory.housekeeping import Housekeeping
 from memory.index import Indexes
 from memory.jobs import Job, Runs, run_due
 from memory.journal import Journal, Line
-from memory.model import Account, Candidate, Chat, Decision, Entry, Message, Recollection
+from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
 from memory.moving import Moves
 from memory.ports import Clock, Completer, Embedder, TokenCounter
 from memory.profile import Profile
@@ -38,6 +38,8 @@ from memory.traces import Trace, Traces
 from memory.waiting import Waits
 
 log = logging.getLogger(__name__)
+
+_TIMES_OF_DAY = frozenset({"hour", "minute"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,16 @@ class Memory:
     async def fix_language(self, owner: Account, language: str | None) -> None:
         """Speak the language the owner chose ("zh" or "en"), whatever they write; None follows what they write."""
         await self._accounts.fix_language(owner, language)
+
+    async def fix_zone(self, owner: Account, zone: str | None) -> None:
+        """Reckon the owner's times in a zone (IANA) they chose; None goes by what they say of where they are."""
+        await self._accounts.fix_zone(owner, zone)
+
+    async def ask_zone(self, owner: Account, decisions: Sequence[Decision]) -> bool:
+        """Whether to ask the owner for their zone now, once in a lifetime: a time of day was kept in a guessed one."""
+        written = (decision.entry for decision in decisions if decision.action in ("added", "superseded"))
+        timed = any(isinstance(entry, Event) and entry.span.precision in _TIMES_OF_DAY for entry in written)
+        return timed and owner.zone_from == "default" and await self._accounts.ask_zone(owner)
 
     async def chat(self, owner: Account, key: str, *, private: bool = True, thread: str | None = None) -> Chat:
         """The chat ``key`` on the owner's platform, made when first seen."""

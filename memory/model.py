@@ -35,7 +35,8 @@ class Account:
     """One user of one platform; the owner of memories.
 
     ``no`` is internal and never reused. ``language`` is "zh" or "en", ``zone`` an IANA time zone.
-    ``language_fixed`` tells that the owner chose the language and what they write does not change it.
+    ``language_fixed`` tells that the owner chose the language and what they write does not change it, ``zone_from``
+    where the zone comes from: the operator's "default", what the owner "said", or what they "set" by command.
     """
 
     no: int
@@ -45,6 +46,7 @@ class Account:
     language: str = "en"
     zone: str = "UTC"
     language_fixed: bool = False
+    zone_from: Literal["default", "said", "set"] = "default"
 
     @property
     def first_id(self) -> int:
