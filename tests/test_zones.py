@@ -151,8 +151,9 @@ async def test_a_person_is_asked_for_the_zone_once_and_only_where_a_time_was_gue
 
 async def test_the_question_waits_for_an_answer_that_carries_it(data_dir: Path, clock: Clock) -> None:
     async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
-        assert "time zone" not in await talk.say(PLAN)
         server.on(reply="Fine.")
+        server.fault(match="/chat/completions", status=400, times=1)
+        assert "cannot reach my language model" in await talk.say(PLAN)
         assert "in which time zone are you?" in await talk.say("I have a meeting on Monday at 3 pm.")
 
 
