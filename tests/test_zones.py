@@ -97,6 +97,29 @@ async def test_what_is_set_goes_before_what_was_said_and_that_before_the_operato
         assert await zone(house) == ("UTC", "default")
 
 
+@pytest.mark.parametrize(
+    ("said", "zone_then"),
+    [
+        ("My time zone is Asia/Tokyo.", "Asia/Tokyo"),
+        ("我的时区是东八区", "Asia/Shanghai"),
+        ("我在东八区", "Asia/Shanghai"),
+        ("我現在在東九區", "Etc/GMT-9"),
+        ("我搬到柏林了", "Europe/Berlin"),
+        ("I used to live in Paris.", "UTC"),
+        ("Do I live in Paris?", "UTC"),
+        ("If I lived in Paris, I would eat better.", "UTC"),
+        ("我不在东八区", "UTC"),
+        ("我想住在东京", "UTC"),
+    ],
+)
+async def test_a_zone_is_learned_from_a_plain_statement_alone(
+    tmp_path: Path, clock: Clock, said: str, zone_then: str
+) -> None:
+    async with housed(tmp_path / "r.db", clock) as house:
+        await house.hear(said)
+        assert (await zone(house))[0] == zone_then
+
+
 async def test_a_zone_that_was_said_is_forgotten_with_the_words(tmp_path: Path, clock: Clock) -> None:
     async with housed(tmp_path / "r.db", clock) as house:
         await house.hear("I live in Berlin.")
