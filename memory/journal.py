@@ -270,14 +270,6 @@ class Journal:
                 chosen,
             )
 
-    async def hashes(self, owner: Account, ids: Iterable[int]) -> list[bytes]:
-        """Keys of the vectors of these lines, hidden ones included."""
-        rows = await self._db.fetch(
-            "SELECT text_hash FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?",
-            (json.dumps(list(ids)), owner.first_id, owner.last_id),
-        )
-        return [row["text_hash"] for row in rows]
-
     async def wordy(self, owner: Account, ids: Iterable[int]) -> bool:
         """Whether any of these lines still holds a word, hidden or not."""
         rows = await self._db.fetch(

@@ -16,6 +16,7 @@ Kind = Literal["profile", "event", "fact", "message"]
 Role = Literal["user", "bot"]
 Source = Literal["user", "summary", "tool"]
 Precision = Literal["minute", "hour", "day", "week", "month", "season", "year"]
+Extent = Literal["whole", "passage", "gist"]
 MessageKind = Literal["said", "command", "forwarded"]
 
 SEQ_BITS: Final = 24
@@ -288,7 +289,7 @@ class Recalled:
     ``cites`` are the ids of the journal lines the unit is or cites; ``scores`` name each term that
     made up ``score``; ``band`` is "always" for always-read lines, "full" or "perhaps" otherwise. ``outdated``
     is when what a journal line said was closed by something newer, None while it stands. ``when`` is the time
-    of an event.
+    of an event. ``extent`` is how much of a long text ``text`` is.
     """
 
     id: int
@@ -303,6 +304,7 @@ class Recalled:
     scores: dict[str, float] = field(default_factory=dict)
     outdated: datetime | None = None
     when: Span | None = None
+    extent: Extent = "whole"
 
 
 @dataclass(frozen=True, slots=True)
