@@ -95,8 +95,8 @@ class _Task:
 
     @property
     def covered(self) -> list[int]:
-        """Ids of the lines the request covers."""
-        return [message.id for message in self.briefing.evidence.lines.values()]
+        """Ids of the lines the request covers, a half-read one included."""
+        return self.briefing.reach.touched
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ class Distiller:
             # Asked again: a group may have been joined with another while the model was awaited.
             audience = (await self._sessions.chat(owner, batch.session)).audience
             decisions = await self._gate.admit(owner, candidates, audience=audience, now=self._clock())
-            await self._sessions.finish(owner, batch.session, upto=task.briefing.upto, covered=task.covered)
+            await self._sessions.finish(owner, batch.session, task.briefing.reach)
         drops.update(decision.reason for decision in decisions if decision.action == "dropped")
         if items:
             log.info("session %d: %d items proposed, dropped %s", batch.session, len(items), dict(drops))
@@ -267,8 +267,8 @@ class Distiller:
     async def _forgotten(self, task: _Task) -> bool:
         """Whether anything the model was shown has been hidden or edited meanwhile; its answer may rest on that."""
         owner, batch, known = task.owner, task.batch, task.known
-        # All of a line, not what was shown of it: its lines of evidence may be cut.
-        covered = batch.messages[: len(task.covered)]
+        # All of a line, not what was shown of it: its lines of evidence may be pieces.
+        covered = [message for message in batch.messages if message.id in task.covered]
         shown = {message.id: message.text for message in (*covered, *batch.earlier)}
         lines = await self._stores.journal.lines(owner, shown)
         # Of a line that is erased already a mark without words is left.
@@ -314,7 +314,7 @@ class Distiller:
         async with self._db.transaction():
             if stale := await self._stale(task, tokens=tokens):
                 return stale
-            await self._sessions.set_aside(owner, batch, upto=task.briefing.upto, covered=covered, reason=reason)
+            await self._sessions.set_aside(owner, batch, task.briefing.reach, reason=reason, now=self._clock())
         self._missed.pop((owner.no, batch.session), None)
         log.warning("session %d: %d messages are set aside (%s)", batch.session, len(covered), reason)
         return DistilReport("set_aside", reason, messages=len(covered), tokens=tokens)

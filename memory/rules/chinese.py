@@ -52,6 +52,7 @@ _WHO: Final = (
     _rule(f"[会能][说讲]{_any('language')}"),
     _rule(f"的?母语[是为]{_any('language', 8)}"),
     _rule(f"的?时区[是为在]{_any('timezone', 20)}"),
+    _rule("(?:现在)?(?:住?在|处于)(?P<timezone>[东西](?:[0-9一二三四五六七八九十]{1,2})区)"),
 )
 
 _WHERE: Final = (
