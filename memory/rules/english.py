@@ -10,15 +10,16 @@ from memory.rules import values
 from memory.rules.grammar import Rule, Subject, Tongue, any_of
 
 _KIN: Final = any_of(
-    "daughter son child kid baby wife husband spouse partner girlfriend boyfriend fiancée? fiance",
-    "mother father mom mum dad mama papa sister brother twin grandmother grandfather grandma grandpa aunt uncle",
+    "daughter son child kid baby wife husband hubby spouse partner girlfriend boyfriend gf bf fiancée? fiance",
+    "mother father mom mum mam dad mama papa sister brother twin grandmother grandfather grandma grandpa granny nan",
+    "aunt uncle",
 )
 _OTHERS: Final = re.compile(
     rf"my (?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) "
     rf")?(?P<kin>{_KIN})(?P<name> [^\W\d_]+)?(?=\b)"
 )
 _OWN: Final = re.compile(
-    r"i(?=[' ]|m )|my (?=(?:full |first |real |given )?name\b|birthday|favou?rite|home(?: town)? is|"
+    r"i(?=[' ]|m |ve )|my (?=(?:full |first |real |given )?name\b|birthday|b-?day|favou?rite|home(?: town)? is|"
     r"hometown|job|occupation|profession|native|mother tongue|time ?zone|hobb|(?:" + values.SPECIES_EN + r")\b)"
 )
 _NAMED: Final = re.compile(r"(?:'s| is| was| has| turns?| likes| loves| lives| works| hates| speaks)\b")
@@ -27,14 +28,14 @@ _ADV: Final = (
     "(?:"
     + any_of(
         "really also still currently now just always absolutely honestly actually quite very so "
-        "do(?!_not) personally generally usually severely mildly deathly slightly highly extremely "
-        "already recently"
+        "do(?!_not) personally generally usually severely mildly deathly slightly highly extremely super pretty "
+        "insanely terribly totally badly kinda already recently"
     )
     + " )*"
 )
 _NO_MORE: Final = "(?: any ?more| any longer| now)?"
 _SINCE: Final = (
-    r"(?: (?:now|currently|these days|as well|too|with my [a-z ]{3,24}|for (?:over |about |almost "
+    r"(?: (?:now|currently|these days|as well|too|with my [a-z ]{3,24}|for (?:over |about |almost |like "
     r")?\w+ (?:years?|months?)(?: now)?|since [\w ]{3,16}))?"
 )
 _WHEN: Final = (
@@ -42,7 +43,7 @@ _WHEN: Final = (
     r"spring|summer|autumn|fall|winter)|(?:a|\w+) (?:few )?(?:weeks?|months?|years?) ago|in "
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december)))?"
 )
-_MORE: Final = r"(?: (?:very much|a lot|so much|too|as well|the most|most of all))?"
+_MORE: Final = r"(?: (?:very much|a lot|so much|too|as well|the most|most of all|these days|right now|here))?"
 _MONTH: Final = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
     r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
@@ -62,9 +63,14 @@ _CONDITIONS: Final = any_of(
 )
 _ILL: Final = any_of("(?:type_[12]_)?diabetic asthmatic epileptic colou?r[_-]?blind deaf blind dyslexic autistic")
 
+_FOODS: Final = any_of(
+    "gluten dairy lactose milk cheese eggs? nuts peanuts shellfish seafood fish meat pork beef soy wheat sugar",
+    "alcohol caffeine coffee spicy_food",
+)
+
 _AGREE: Final = (
     ("be~", "(?:'m|m|am)", "(?:'s|is)"),
-    ("don't~", "(?:don't|dont|do not)", "(?:doesn't|doesnt|does not)"),
+    ("don'?t~", "(?:don'?t|do not)", "(?:doesn'?t|does not)"),
     ("have~", "(?:'ve|ve|have)", "(?:'s|has)"),
 )
 
@@ -74,17 +80,29 @@ def _any(name: str, longest: int = 60) -> str:
     return rf"(?P<{name}>[^\0:]{{1,{longest}}}?)"
 
 
-def _rule(pattern: str, *, negates: bool = False, unless: str | None = None, needs: str | None = None) -> Rule:
-    own = others = pattern
+def _rule(  # noqa: PLR0913 - one keyword a column of the tables below
+    pattern: str,
+    *,
+    bare: bool = False,
+    opens: bool = False,
+    negates: bool = False,
+    unless: str | None = None,
+    needs: str | None = None,
+) -> Rule:
+    """Return a rule; ``bare`` lets a clause that goes on leave out "I'm", ``opens`` a message as well."""
+    own = others = pattern.replace("n't", "n'?t")
     for word, first, third in _AGREE:
         own, others = own.replace(word, first), others.replace(word, third)
     others = re.sub(r"([a-z]+)~", r"(?:\1s|\1es)", others)
+    without = own.replace(f"{_AGREE[0][1]} ", f"(?:{_AGREE[0][1]} )?").replace("~", "")
     return Rule(
         own=re.compile(own.replace("~", "")),
         others=re.compile(others),
+        bare=re.compile(without if bare or opens else "(?!)"),
         negates=negates,
         unless=re.compile(unless) if unless else None,
         needs=re.compile(needs, re.MULTILINE) if needs else None,
+        opens=opens,
     )
 
 
@@ -93,11 +111,11 @@ _WHO: Final = (
     _rule(f"be~ (?:called|named) {_any('name', 40)}"),
     _rule(
         f"be~ {_any('name', 24)}",
-        needs=r"^\W{0,4}(?:hi|hello|hey|good (?:morning|evening|afternoon))\b|nice to meet you|let me introduce "
-        r"myself",
+        needs=r"^\W{0,4}(?:hi+|hello|hey+|good (?:morning|evening|afternoon))\b|nice to meet you|let me introduce "
+        r"myself|^\W{0,4}i'?m [^\W\d_]+, \d\d\b",
     ),
     _rule(f"go~ by {_any('address', 24)}"),
-    _rule(f"(?:'s )?birthday(?:'s| is)(?: on)? {_DATE}"),
+    _rule(f"(?:'s )?(?:birthday|b-?day)(?:'s| is)(?: on)? {_DATE}"),
     _rule(f"was born on {_DATE}"),
     _rule(rf"turn~ [\w-]+ on {_DATE}"),
     _rule(f"(?:speak~|be~ fluent in) (?:fluent |some |a little |basic )?{_any('language', 40)}(?: fluently| at home)?"),
@@ -110,9 +128,10 @@ _WHERE: Final = (
     _rule(f"be~ (?:no longer|not) living in {_any('home')}{_NO_MORE}", negates=True),
     _rule(f"(?:have~ )?{_ADV}moved (?:away from|out of) {_any('home')}{_WHEN}", negates=True),
     _rule(f"{_ADV}(?:live~|reside~) in {_any('home')}{_SINCE}"),
-    _rule(f"be~ {_ADV}(?:based|living|settled) in {_any('home')}{_SINCE}"),
+    _rule(f"be~ {_ADV}(?:based|living|settled) in {_any('home')}{_SINCE}", bare=True),
     _rule(
         f"(?:have~ )?{_ADV}(?:moved|relocated) (?:back |over )?(?:from [^,:]{{2,30}} )?to {_any('home')}{_WHEN}",
+        opens=True,
         unless=r"\b(?:left|moved back|moved away|moved on|since moved)\b|\bhere\b",
     ),
     _rule(f"home(?: town)? is {_any('home')}"),
@@ -123,12 +142,13 @@ _WHERE: Final = (
 
 _BODY: Final = (
     _rule(f"be~ (?:no longer|not) (?:actually )?allergic to {_any('allergy')}{_NO_MORE}", negates=True),
-    _rule(f"be~ {_ADV}allergic to {_any('allergy')}{_MORE}"),
+    _rule(f"be~ {_ADV}allergic to {_any('allergy')}{_MORE}", opens=True),
     _rule(f"have~ an? {_ADV}(?:severe |bad |mild |serious )?{_any('allergy', 30)} allergy"),
     _rule(f"have~ an? (?:severe |bad |mild |serious )?allergy to {_any('allergy')}"),
     _rule(f"be~ (?:no longer|not) (?:an? )?(?P<diet>{_DIETS}){_NO_MORE}", negates=True),
-    _rule(f"be~ {_ADV}(?:an? )?(?P<diet>{_DIETS}){_SINCE}"),
+    _rule(f"(?:be~|have~ been|been) {_ADV}(?:an? )?(?P<diet>{_DIETS}){_SINCE}", bare=True),
     _rule(r"(?P<diet>(?:don't~|never|can't|cannot) (?:eats?|drinks?) [^\0,:]{2,40}?)" + _MORE),
+    _rule(rf"(?P<diet>(?:can't|cannot) (?:have|eat|drink) (?:any )?{_FOODS}(?:,? (?:and|or) {_FOODS})?)" + _MORE, opens=True),
     _rule(
         r"(?P<diet>(?:only )?eat~ (?:only )?(?:halal|kosher|vegetarian|vegan|gluten[- ]free)(?: food| "
         r"meat)?(?: only)?)"
@@ -152,11 +172,19 @@ _TASTE: Final = (
     _rule(f"don't~ {_ADV}(?:like|enjoy|care for) {_any('dislike')}{_MORE}(?: at all| that much| much)?"),
     _rule(
         f"{_ADV}(?:hate~|dislike~|loathe~|detest~|despise~|can't stand|cannot stand|can't bear|can not "
-        f"stand) {_any('dislike')}{_MORE}"
+        f"stand) {_any('dislike')}{_MORE}",
+        opens=True,
     ),
-    _rule(f"be~ not {_ADV}(?:a (?:big |huge )?fan of|into|keen on|fond of) {_any('dislike')}"),
+    _rule(f"be~ not {_ADV}(?:a (?:big |huge )?fan of|into|keen on|fond of) {_any('dislike')}{_MORE}", opens=True),
     _rule(f"{_ADV}{_LOVE} {_any('like')}{_MORE}"),
-    _rule(f"be~ {_ADV}(?:a (?:big |huge )?fan of|into|fond of|keen on|crazy about|obsessed with) {_any('like')}"),
+    _rule(
+        f"be~ {_ADV}(?:(?:a )?(?:(?:big|huge) )?fan of|into|fond of|keen on|crazy about|obsessed with) {_any('like')}{_MORE}"
+    ),
+    _rule(
+        f"(?:(?:(?:really|very|super|so|totally) )+(?:into|fond of|obsessed with)|(?:big|huge) fan of) "
+        f"{_any('like')}{_MORE}",
+        opens=True,
+    ),
     _rule(f"hobb(?:y is|ies are) {_any('like')}"),
 )
 
@@ -166,11 +194,14 @@ _WORK: Final = (
     _rule(f"be~ (?:no longer|not) an? {_any('job', 40)}{_NO_MORE}", negates=True),
     _rule(
         f"{_ADV}(?:work~|be~ {_ADV}working|started|started working|started work) as an? "
-        f"{_any('job__stated', 40)}{_AT_WORK}"
+        f"{_any('job__stated', 40)}{_AT_WORK}",
+        opens=True,
     ),
+    _rule(f"{_ADV}(?:work~|be~ {_ADV}working) in (?P<job__field>{values.FIELDS_EN}){_AT_WORK}"),
+    _rule(r"(?P<fact__workplace>(?:work~|be~ working) (?:at|for) [^\0,:]{2,30}?)(?: now| these days)?"),
     _rule(f"(?:job|occupation|profession) is (?:being )?(?:an? )?{_any('job', 40)}"),
     _rule(f"be~ {_ADV}an? {_any('job', 40)} from {_any('origin', 30)}"),
-    _rule(f"be~ {_ADV}an? {_any('job', 40)}{_AT_WORK}"),
+    _rule(f"be~ {_ADV}an? {_any('job', 40)}{_AT_WORK}", bare=True),
     _rule(f"(?P<species>{values.SPECIES_EN})(?:(?:'s|s) name is|(?:'s| is) (?:called|named)) {_any('pet', 24)}"),
     _rule(
         f"(?:own~|have~(?: got)?|got) an? (?:pet )?(?P<species>{values.SPECIES_EN}) (?:called|named) {_any('pet', 24)}"
@@ -185,11 +216,13 @@ _WORK: Final = (
 _SENTENCES: Final = (
     _rule(f"(?:please )?(?:don't|do not|stop|never) call(?:ing)? me {_any('address', 24)}{_NO_MORE}", negates=True),
     _rule(
-        f"(?:(?:please|just|you can|you may|but|feel free to|everyone|everybody|people|my friends|friends|"
-        f"they|most people|usually|all) )*calls? me {_any('address', 24)}(?: please| for short| from now "
+        f"(?:(?:please|pls|plz|just|you can|you may|but|feel free to|everyone|everybody|people|my friends|friends|"
+        f"they|most people|usually|all) )*calls? me {_any('address', 24)}(?: please| pls| plz| for short| from now "
         f"on| instead)?"
     ),
     _rule(f"{_DATE} is my birthday"),
+    _rule(f"we(?: (?:now|currently|both|all))? live in {_any('home')}{_SINCE}"),
+    _rule(f"we(?:'?re| are) (?:now |currently )?living in {_any('home')}{_SINCE}"),
     _rule(f"we (?:all )?speak {_any('language', 40)}(?: at home)?"),
     _rule(rf"{_any('favourite', 40)} is my (?:all[- ]time )?favou?rite (?P<thing>[a-z]+)"),
     _rule(
@@ -225,9 +258,11 @@ _STARTS: Final = any_of(
 )
 _FILLER: Final = any_of(
     r"[\s\W_] (?:well|ok|okay|so|and|but|btw|fyi|actually|honestly|also|plus|oh|yes|yeah|anyway|"
-    r"because|since|as|though|although|hi|hello|hey|there|everyone|now|currently)\b",
+    r"because|since|as|though|although|hii*|hello|heyy*|there|everyone|now|currently|ugh+|omg|wow|um+|uh+|hmm+|tbh|"
+    r"ngl|imo|fwiw|sorry|oops|wait|no(?=,|_wait|_i\b)|nope|haha+|damn|yep|pls|turns_out)\b",
     r"(?:by_the_way|just_so_you_know|so_you_know|to_be_clear|just_to_be_clear|for_the_record|"
-    r"in_case_you_need_it|please_note_that|note_that|note|first_of_all)\b",
+    r"in_case_you_need_it|please_note_that|note_that|note|first_of_all|to_be_honest|not_gonna_lie)\b",
+    rf"i_(?:meant|mean|meant_to_(?:say|write|type))\b(?:_that)?(?=_(?:i\b|my_(?!{_KIN}\b)))",
     r"(?:please_)?(?:remember|keep_in_mind)(?:_that)?\b for_your_information\b i_should_mention_(?:that_)?",
 )
 _FRAME: Final = any_of(
@@ -256,7 +291,8 @@ ENGLISH: Final = Tongue(
         rf"i)|so|though|although) "
     ),
     filler=re.compile(_FILLER + "*"),
-    tail=re.compile(r"(?:[\s\W]|\b(?:lol|haha|though|btw|by the way|ok|okay|thanks|thank you|please)\b)*$"),
+    tail=re.compile(r"(?:[\s\W]|\b(?:lol|haha|though|btw|by the way|ok|okay|thanks|thank you|please|tbh|ngl|imo|fwiw|"
+        r"honestly|wish me luck|just so you know|fyi|yay|ugh|pls|plz|to be honest)\b)*$"),
     harmless=re.compile(any_of(r"just_to_say to_say_the_least \bsay_hi\b")),
     unreal=re.compile(
         any_of(
@@ -294,7 +330,8 @@ ENGLISH: Final = Tongue(
     ),
     present=re.compile(any_of(r"\bnow\b \bcurrently\b \bthese_days\b \bnowadays\b \btoday\b")),
     adverbs=re.compile(_ADV),
-    introduces=re.compile(r"(?:'m|am|m) \d+\b"),
+    others=re.compile(rf"\b(?:he|she|they|him|them|his|their|hers?|it|its|everyone|people|friends?|{_KIN})\b"),
+    introduces=re.compile(r"(?:(?:'m|am|m) )?\d+(?: years old| yo)?\b"),
     subject=_subject,
     predicates=_WHO + _WHERE + _BODY + _TASTE + _WORK,
     sentences=_SENTENCES,

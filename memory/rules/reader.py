@@ -51,16 +51,17 @@ def is_framed(reading: Reading) -> bool:
 def statements(reading: Reading, language_hint: str | None = None) -> Iterator[tuple[list[Clause], list[Statement]]]:
     """Yield the clauses of each sentence that may be read, with what the plain ones state, in order."""
     foreign = language_hint is not None and language_hint[:2] not in ("zh", "en")
+    opens = not any(tongue.others.search(reading.folded) for tongue in TONGUES)
     for clauses in sentences(reading):
         about: str | None = None
         readable = [clause for clause in clauses if not (foreign and clause.tongue.code == "en")]
         found: list[Statement] = []
         for clause in clauses:
             if clause.mood not in ("plain", "past") or clause not in readable:
-                about = None
+                about, opens = None, False
                 continue
-            understood = understand(clause, about, reading.folded)
-            about = understood.about
+            understood = understand(clause, about, reading.folded, opens=opens)
+            about, opens = understood.about, False
             if clause.mood == "plain":
                 found += understood.statements
         yield readable, found

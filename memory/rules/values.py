@@ -27,6 +27,38 @@ STYLES_EN: Final = (
     TERSE + r" (?:answers|replies|responses)(?: (?:with|without) (?:emojis?|jargon|bullet points|examples))?"
 )
 
+FIELDS_EN: Final = any_of(
+    "logistics (?:digital_)?marketing finance (?:tech_)?sales hr human_resources healthcare education retail hospitality",
+    "construction insurance publishing advertising tech it real_estate consulting accounting banking law fintech",
+    "manufacturing agriculture customer_(?:service|support) law_enforcement public_relations pr media journalism"
+    " film_production software cyber_?security",
+)
+FIELDS_ZH: Final = any_of(
+    "前端 后端 运维 测试 产品 设计 平面设计 销售 运营 外贸 电商 会计 财务 市场 建筑 餐饮 物流 教育 金融 保险 房地产",
+    "人力资源? 行政 广告 自媒体 新媒体 编程 开发 算法 美容 装修 直播 翻译 it 芯片 游戏 医疗 法务 审计 公关 采购",
+)
+
+_WORKPLACE_EN: Final = re.compile(
+    r"\b(?:an?|the) (?:[\w-]+ ){0,2}"
+    + any_of(
+        "bank hospital school university college company start-?up clinic factory restaurant caf[eé] hotel library",
+        "museum shop store firm agency airport supermarket bakery council ngo charity lab laboratory farm bookshop",
+        "bookstore gym kindergarten nursery government ministry city",
+    )
+    + "$"
+)
+_WORKPLACE_ZH: Final = re.compile(
+    "在(?:一?家|一?所|一?个|一?间)?(?:[^家哪那这]{0,8}"
+    + any_of("银行 医院 诊所 学校 大学 中学 小学 幼儿园 公司 集团 工厂 餐厅 饭店 酒店 超市 研究所 律所 事务所 图书馆 [^公现全]厂 报社")
+    + "|"
+    + any_of(
+        "北京 上海 广州 深圳 天津 重庆 成都 杭州 南京 武汉 西安 苏州 长沙 郑州 青岛 大连 厦门 宁波 福州 合肥 济南 沈阳",
+        "哈尔滨 长春 昆明 南昌 贵阳 南宁 海口 太原 石家庄 兰州 银川 西宁 乌鲁木齐 拉萨 东莞 佛山 无锡 珠海 香港 澳门",
+        "台北 台中 台南 高雄 新竹 桃园 东京 大阪 首尔 新加坡 曼谷 伦敦 纽约 巴黎 柏林 悉尼 墨尔本 多伦多 温哥华",
+    )
+    + "市?)(?:那边|这边)?(?:上班|工作|读书|念书|上大学|读研|读博|当兵)"
+)
+
 _LONGEST_LIST_ITEM: Final = 6
 _LONGEST_ALLERGEN: Final = 10
 _GIVEN_LENGTHS: Final = (2, 3)
@@ -53,9 +85,14 @@ _LATIN_NAME: Final = re.compile(
     r"[a-z\u00c0-\u024f][a-z\u00c0-\u024f'’.-]{1,19}(?: "
     r"[a-z\u00c0-\u024f][a-z\u00c0-\u024f'’.-]{0,19}){0,2}"
 )
+_GIVEN: Final = (
+    "伟芳娜敏静丽强磊军洋勇艳杰娟涛明超秀霞平刚桂英华玉兰飞鹏婷雅琪琳欣怡萱涵梓浩宇轩诗雨佳慧颖莹倩晓彤瑶璐蕾薇莉婉晴岚嘉俊豪"
+    "凯翔博文斌峰辉鑫宏建志国庆哲睿泽晨曦昊铭航逸轩恒思凡宁悦菲蓉珊珍淑惠美玲凤梅菁琴云燕红芬萍荣健帅旭阳亮智毅"
+)
+_GIVEN_NAME: Final = re.compile(f"[{_GIVEN}]{{2}}")
 _MINORITY_NAME: Final = re.compile(r"[一-鿿]{2,8}(?:[·•][一-鿿]{1,8}){1,3}")
 _NO_PLACE: Final = re.compile(
-    r"^[的得过了着到在一这那哪你我他她它不很]|[了吗呢吧么你我他她它谁]|酒店|宾馆|民宿|旅馆|医院|学校|"
+    r"^[的得过了着到在一这那哪你我他她它不很]|[不了吗呢吧么你我他她它谁]|酒店|宾馆|民宿|旅馆|医院|学校|"
     r"宿舍|[住校]院|朋友|同学|亲戚|家里|一起|隔壁|楼上|楼下"
     r"|^(?:院|校|宿|处|所|户|店|人|满|楼|外面|外地|公司|家|里面|惯|得)|"
     r"[0-9一二三四五六七八九十几]+[楼层号]|天$|晚$|个月$|[梦心回忆世]里$|几天|火星|月球|太阳|的|^(?:装修|盖|打|吃|吵|做|等|办|开|下|睡)"
@@ -150,6 +187,8 @@ def fits_chinese(attribute: str, words: str, written: str, clause: str) -> bool:
             return not _NO_THING.search(words)
         case "favourite":
             return not _NO_THING.search(words) and "的" not in words[-1]
+        case "fact__workplace":
+            return _WORKPLACE_ZH.search(words) is not None
         case "job":
             return words == "退休" or _JOB.fullmatch(words) is not None
         case "language":
@@ -168,7 +207,7 @@ def _is_chinese_name(words: str, written: str, clause: str, *, strict: bool) -> 
     if not strict:
         return True
     given = re.fullmatch(f"{_COMPOUND_SURNAMES}[一-鿿]{{1,2}}", words)
-    return bool(given or _NICKNAME.fullmatch(words) or (words[0] in _SURNAMES and len(words) in _GIVEN_LENGTHS))
+    return bool(given or _GIVEN_NAME.fullmatch(words) or _NICKNAME.fullmatch(words) or (words[0] in _SURNAMES and len(words) in _GIVEN_LENGTHS))
 
 
 # --- English -----------------------------------------------------------------------------------------------------
@@ -188,12 +227,12 @@ _NO_NAME_EN: Final = re.compile(
     r"|(?:ese|ish|ian|ist|ing|ed)$"
 )
 _NO_PLACE_EN: Final = re.compile(
-    r"^(?:a|an|the|my|your|his|her|our|their|this|that|these|it|fear|peace|hope|denial|hell|sin|"
+    r"^(?:strange|interesting|crazy|hard|dark|better|good|a|an|the|my|your|his|her|our|their|this|that|these|it|fear|peace|hope|denial|hell|sin|"
     r"poverty|pain|constant|bed|here|there|hotel|hotels|town|walking|different|same|one|two|three|"
     r"another)\b(?!hague|netherlands|uk|usa|us\b|philippines|bronx)"
     r"|\b(?:who|which|that|where|when|ago|years?|if|and i|hotel|hostel|hospital|airbnb|dorm|house|"
     r"flat|apartment|next|soon|tomorrow|mars|moon|team|department|office|project|job|role|page|step|"
-    r"question|room|building|gym|school|for|with|until|at the|right now|half|during|linux|windows|android|python)\b"
+    r"question|room|building|times|world|era|ages?|silence|luxury|chaos|limbo|exile|gym|school|for|with|until|at the|right now|half|during|linux|windows|android|python)\b"
 )
 _THE_PLACE: Final = re.compile(
     r"the (?:hague|netherlands|uk|usa|us|philippines|bronx|bay area|united states|united kingdom|lake "
@@ -317,6 +356,8 @@ def fits_english(attribute: str, words: str, written: str, clause: str) -> bool:
             return not _NO_THING_EN.search(words)
         case "job":
             return _JOB_EN.fullmatch(words) is not None
+        case "fact__workplace":
+            return written.split()[-1][0].isupper() or _WORKPLACE_EN.search(words) is not None
         case "job__stated":
             return _OPEN_JOB.fullmatch(words) is not None
         case "language":
