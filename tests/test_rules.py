@@ -225,7 +225,7 @@ def remember(text: str) -> Candidate:
     [
         ("我喜欢蓝色", "like=蓝色"),
         ("my wife is allergic to nuts", "wife.allergy=nuts"),
-        ("周五要交报告", "fact=周五要交报告"),
+        ("周五要交报告", "event=要交报告"),
         ("我住成都，喜欢猫", "fact=我住成都，喜欢猫"),
         ("I like jazz and I park on level 3", "fact=I like jazz and I park on level 3"),
     ],

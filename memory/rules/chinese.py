@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from memory.model import SELF
-from memory.rules import values
+from memory.rules import values_chinese as values
 from memory.rules.grammar import Rule, Subject, Tongue, any_of
 
 _KIN: Final = "(?:大|小|二|亲)?" + any_of(
@@ -26,8 +26,8 @@ _NOT_THAT: Final = r"(?:而?不是[^\0,:]{1,8})?"
 _RECENTLY: Final = any_of("已经 刚刚? 才 上个?月 这个?月 前两?天 前阵子 上周 去年 今年 前年 昨天 最近 [0-9]{4}年") + "*"
 _DIETS: Final = any_of("全素 纯素 素食 蛋奶素 锅边素 鱼素 生酮 低碳 低糖 低盐 清真 无麸质")
 _FOODS: Final = any_of(
-    "香菜 葱 姜 蒜 葱姜蒜 葱蒜 洋葱 芹菜 苦瓜 茄子 胡萝卜 蘑菇 榴莲 海鲜 鱼 虾 螃蟹 牛肉 羊肉 猪肉 鸡肉 内脏 肥肉 肉 鸡蛋",
-    "豆腐 牛奶 奶制品 奶茶 咖啡 酒 白酒 啤酒 碳酸饮料 甜的?食? 辣的? 生冷 生的 麸质 面食 糖 坚果 花生 折耳根",
+    "香菜 葱 姜 蒜 葱姜蒜 葱蒜 洋葱 芹菜 苦瓜 茄子 胡萝卜 蘑菇 榴莲 海鲜 鱼 虾 螃蟹 牛肉 羊肉 猪肉 鸡肉 内脏 肥肉 肉",
+    "鸡蛋 豆腐 牛奶 奶制品 奶茶 咖啡 酒 白酒 啤酒 碳酸饮料 甜的?食? 辣的? 生冷 生的 麸质 面食 糖 坚果 花生 折耳根",
 )
 _CONDITIONS: Final = "(?:[12一二]型)?" + any_of(
     "糖尿病 高血压 低血压 高血脂 哮喘 癫痫 心脏病 冠心病 痛风 贫血 甲亢 甲减 抑郁症 焦虑症 偏头痛 鼻炎 胃炎 关节炎",
@@ -63,7 +63,10 @@ def _rule(
 _WHO: Final = (
     _rule(f"的?(?:中文|英文|真|全)?(?:名字?|姓名)就?(?:是|叫做?) ?{_any('name', 12)}"),
     _rule(f"就?(?:叫做|名叫|叫) ?{_any('name', 12)}"),
-    _rule(f"是{_any('name', 12)}", needs=r"^\W{0,4}(?:大家好|你们?好|您好|嗨|哈喽|hi|hello)|初次见面|我是新来的"),
+    _rule(
+        f"是{_any('name', 12)}",
+        needs=r"^\W{0,4}(?:大家好|你们?好|您好|嗨|哈喽|hi|hello)|初次见面|我是新来的|我是[^\0,]{2,4},(?:家?住|今年|\d\d岁)",
+    ),
     _rule(f"的?(?:阳历|农历|阴历)?生日就?[是在]?(?:每年)?的?{_DATE}(?:那天)?{_NOT_THAT}"),
     _rule(f"是?[在于]?{_DATE}(?:出生|生|过生日|生日)的?"),
     _rule(f"(?:出生|生)[于在]{_DATE}"),
@@ -74,16 +77,19 @@ _WHO: Final = (
 )
 
 _WHERE: Final = (
-    _rule(f"(?:已经)?不再?(?:住在?|居住在){_any('home')}[了啦]?", negates=True),
+    _rule(f"(?:现在|已经|早就)*不再?(?:住在?|居住在){_any('home')}[了啦]", negates=True, opens=True),
+    _rule(f"(?:已经)?不再?(?:住在?|居住在){_any('home')}", negates=True),
     _rule(f"(?:已经)?不再?在{_any('home')}(?:住|居住|生活)[了啦]?", negates=True),
     _rule(f"(?:已经|刚)?从{_any('home')}搬(?:走|出来|出去)了?", negates=True),
     _rule(f"(?:已经|刚)?搬离了?{_any('home')}了?", negates=True),
-    _rule(f"的?家?就?(?:住在|定居在|定居于?|居住在|家住|家在|住){_any('home')}(?:这边|那边|这里)?{_YEARS}了?{_NOT_THAT}"),
+    _rule(
+        f"的?家?就?(?:住在|定居在|定居于?|居住在|家住|家在|住){_any('home')}(?:这边|那边|这里)?{_YEARS}了?{_NOT_THAT}"
+    ),
     _rule(f"在{_any('home')}(?:定居|住|生活|居住)"),
     _rule(f"(?:现在|目前|如今|暂时)住在?{_any('home')}(?:这边|那边|这里)?{_YEARS}了?", opens=True),
     _rule(
         rf"{_RECENTLY}(?:从[^\0,:]{{1,12}})?(?:搬家?|移居)[到去来回至]了?{_any('home')}(?:这边|来住?|去住?|"
-        rf"定居|住|生活)?了?",
+        rf"定居|住|生活)?(?:了|没多久|不久)?",
         opens=True,
         unless="搬走|后来|又搬|明年|下个?月|下周|办公|公司|座位|工位",
     ),
@@ -96,11 +102,15 @@ _BODY: Final = (
     _rule(f"对{_any('allergy')}(?:已经)?不再?过敏了?", negates=True),
     _rule(f"不再?对{_any('allergy')}过敏了?", negates=True),
     _rule(f"对{_any('allergy')}有?(?:都|很|严重|非常|特别|轻度|轻微|会|也)*过敏(?:反应)?", opens=True),
-    _rule(f"(?:有|查出来?(?:对|是)?|确诊了?)?(?P<allergy>{values.ALLERGENS}(?:[、和跟及]{values.ALLERGENS})*)(?:都|会|严重)*过敏症?", opens=True),
+    _rule(
+        f"(?:有|查出来?(?:对|是)?|确诊了?)?(?P<allergy>{values.ALLERGENS}(?:[、和跟及]{values.ALLERGENS})*)(?:都|会|严重)*过敏症?",
+        opens=True,
+    ),
     _rule("(?:已经)?不再?(?:吃|是)?(?P<diet>素食者|素食主义者|素|清真)了?", negates=True),
     _rule(f"(?:只|长期|常年)?(?P<diet>吃(?:{_DIETS}|素))(?:的|好?[几多两]年了|{_YEARS}了)?"),
     _rule(f"是?一?[个名]?(?P<diet>{_DIETS}(?:主义者|者|饮食者|饮食))"),
     _rule("有?(?P<diet>乳糖不耐受?|麸质不耐受?)症?", opens=True),
+    _rule(f"(?:早就|已经|现在|早)*(?P<diet>不[吃喝]{_FOODS})了", opens=True),
     _rule(f"(?P<diet>(?:从来?|一律|一点都)?(?:不|不能)[吃喝]{_FOODS}(?:[和、跟]{_FOODS})*)的?", opens=True),
     _rule(r"(?P<diet>(?:从来?|一律|一点都)?(?:不|不能|不可以|没法)[吃喝碰沾][^\0,:]{1,12}?)的?"),
     _rule(r"(?P<diet>忌口?[^\0,:]{1,10}?)的?"),
@@ -115,12 +125,13 @@ _TASTE: Final = (
     _rule(f"(?:已经)?不再?(?:太|怎么)?(?:那么|这么)?(?:喜欢|爱){_any('like')}了", negates=True),
     _rule(f"(?:再也不|不再)(?:喜欢|爱){_any('like')}了?", negates=True),
     _rule(f"{_NOT}(?:喜欢|喜爱|爱){_any('dislike')}的?"),
+    _rule(f"最(?:讨厌|受不了|烦|怕){_any('dislike')}了", opens=True),
     _rule(f"{_MUCH}(?:讨厌|厌恶|反感|受不了|不喜欢|吃不惯|喝不惯|看不惯|痛恨){_any('dislike')}的?", opens=True),
     _rule(f"(?:不太|不怎么|不咋|不是很)喜欢{_any('dislike')}的?", opens=True),
     _rule(f"对{_any('dislike')}(?:很|非常|特别|比较)?(?:反感|没兴趣|没有兴趣|不感兴趣|无感)"),
     _rule(f"{_MUCH}{_LIKE}{_any('like')}的?"),
     _rule(f"(?:{_VERY}+(?:喜欢|爱)|(?:最近)?迷上了?){_any('like')}的?", opens=True),
-    _rule(f"对{_any('like')}(?:很|非常|特别|比较|挺)?(?:感兴趣|有兴趣)"),
+    _rule(f"对{_any('like')}{_MUCH}(?:感兴趣|有兴趣)的?"),
     _rule(f"的?(?:兴趣)?爱好就?[是有]{_any('like')}"),
 )
 
@@ -130,9 +141,13 @@ _WORK: Final = (
     _rule(f"是做{_any('job', 16)}的"),
     _rule(f"(?:是|在?做|在?当|担任)(?:一?[名个位])?{_any('job', 16)}"),
     _rule(f"是?{_any('job', 16)}一[名枚只个]", opens=True),
-    _rule(f"(?:是做|做|搞)(?P<job__field>{values.FIELDS_ZH})(?:工作|这一?行)?的"),
+    _rule(f"是?(?:做|搞|干)(?P<job__field>{values.FIELDS})(?:工作|这一?行)?的"),
     _rule(f"{_RECENTLY}(?:转行|改行)(?:做|当|干)?了?{_any('job', 16)}", opens=True),
     _rule(rf"在[^\0,:]{{1,14}}?(?:做|当|担任|任)(?:一?[名个位])?{_any('job', 16)}", opens=True),
+    _rule(
+        r"(?P<fact>(?:(?:这周|这个?星期|这几天|这两天|最近|现在|目前|都|还|正|一直)*在[^\0,:不]{0,8}?(?:出差|旅游|旅行|度假|住院|隔离)|出差))"
+        r"(?:中|呢)?"
+    ),
     _rule(r"(?P<fact__workplace>在[^\0,:]{1,12}?(?:上班|工作|读书|念书|上大学|读研|读博|当兵))"),
     _rule(f"从事{_any('job', 16)}(?:工作|行业|相关工作|方面的工作)"),
     _rule("(?:已经|刚)*(?P<job>退休)了?"),
@@ -141,7 +156,7 @@ _WORK: Final = (
         "|做[五六][休歇][一二]|单休|双休|大小周|在家办公|居家办公|远程办公|朝九晚[五六]|自由职业)的?"
     ),
     _rule(
-        f"(?:家的?|的|有|养了?)*(?:一?[只条个匹])?[小大老]?(?P<species>{values.SPECIES_ZH})"
+        f"(?:家的?|的|有|养了?)*(?:一?[只条个匹])?[小大老]?(?P<species>{values.SPECIES})"
         f"(?:的名字[是叫]|名叫|叫做|叫){_any('pet', 10)}"
     ),
 )
@@ -157,7 +172,7 @@ _SENTENCES: Final = (
     _rule(rf"{_any('favourite')}(?:一直|就)?是我最(?:喜欢|爱)的(?P<thing>[^\0,:的]{{1,8}}?)"),
     _rule(
         "(?:以后|请|你|您|的|给我|麻烦)*(?:回答|回复|说话)我?(?:的时候)?(?:请|要|得|尽量|都|可以|能|最好)*"
-        f"(?P<style>{values.STYLES_ZH})(?:一?[点些])?(?:就行|就好|吧)?"
+        f"(?P<style>{values.STYLES})(?:一?[点些])?(?:就行|就好|吧)?"
     ),
     _rule(
         "(?:回答|回复)?(?:请|以后|时|都|里)*(?P<style>(?:不要|别|不用|少)用(?:表情符号|表情|emoji|敬语|术语))[了吧]?"
@@ -175,14 +190,16 @@ def _subject(words: str, _written: str) -> Subject | None:
 
 _FILLER: Final = any_of(
     r"[\s\W_] 对了 其实 嗯+ 另外 还有 顺便(?:说一下|一提|说)? 话说 你好[呀啊]? 您好 大家好 嗨 哈喽 噢 "
-    r"[额呃唉诶哎]+ 不对 不是 打错了? 说错了? 写错了? 等等 救命 天[哪呐啊] 笑死 讲真 说真的 不得不说 哦 啊 呃 哈哈+ 嘿嘿 hi hello ok ps",
+    r"[额呃唉诶哎]+ 不对 不是 打错了? 说错了? 写错了? 等等 救命 天[哪呐啊] 笑死 讲真 说真的 不得不说",
+    r"哦 啊 呃 哈哈+ 嘿嘿 hi hello ok ps",
     "说实话 老实说 不瞒你说 而且 然后 不过 可是 但是 但(?!愿) 所以 因为 由于 毕竟 我跟你说 我告诉你 "
     "告诉你 跟你说 补充一下 补充",
-    "我(?:是说|的意思是)(?=我) 更正一下? 纠正一下 说起来 提醒一下 首先 其次 最后 是的 没错 好的 声明一下 (?:自我)?介绍一下",
+    "我(?:是说|的意思是)(?=我)",
+    "更正一下? 纠正一下 说起来 提醒一下 首先 其次 最后 是的 没错 好的 声明一下 (?:自我)?介绍一下",
     "(?:请|帮我|你要|你)?(?:记住|记得|记一下)",
 )
 _HARMLESS: Final = any_of(
-    "我是说 我?跟你说 我?告诉你 顺便说(?:一下)? 说实话 老实说 不瞒你说 话说 说起来 补充说? [会能]说 "
+    "我是说 我?跟你说 我?告诉你 顺便说(?:一下)? 说错了? 说实话 老实说 不瞒你说 话说 说起来 补充说? [会能]说 "
     "我们?在?家里?说 小说 说唱 说明(?![天年早晚日儿]) 说服 听说读写 传说 脱口秀",
 )
 _REPORTED: Final = any_of(
@@ -200,9 +217,11 @@ _QUESTION: Final = any_of(
     r"可不可以 对不对 好不好 该不该",
     r"喜不喜欢 爱不爱 吃不吃 难道 何时 何处 是否",
 )
+_NO_DEADLINE: Final = "(?<![一二三四五六日天号月点年午晚班学])"
+"""周五之前 is no 之前."""
 _PAST: Final = any_of(
-    "以前 曾经 曾 过去 小时候 当年 年轻的?时 年轻那 大学那会 大学的?时候? 那时 从前 原来 原先 早年 "
-    "那会儿 当时 之前 前几年 上学时"
+    f"{_NO_DEADLINE}以前 {_NO_DEADLINE}之前 曾经 曾 过去 小时候 当年 年轻的?时 年轻那 大学那会 大学的?时候? 那时",
+    "从前 原来 原先 早年 那会儿 当时 前几年 上学时",
 )
 
 CHINESE: Final = Tongue(
@@ -239,6 +258,6 @@ CHINESE: Final = Tongue(
     subject=_subject,
     predicates=_WHO + _WHERE + _BODY + _TASTE + _WORK,
     sentences=_SENTENCES,
-    splits=values.split_chinese,
-    fits=values.fits_chinese,
+    splits=values.split,
+    fits=values.fits,
 )

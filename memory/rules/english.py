@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from memory.model import SELF
-from memory.rules import values
+from memory.rules import values_english as values
 from memory.rules.grammar import Rule, Subject, Tongue, any_of
 
 _KIN: Final = any_of(
@@ -20,7 +20,7 @@ _OTHERS: Final = re.compile(
 )
 _OWN: Final = re.compile(
     r"i(?=[' ]|m |ve )|my (?=(?:full |first |real |given )?name\b|birthday|b-?day|favou?rite|home(?: town)? is|"
-    r"hometown|job|occupation|profession|native|mother tongue|time ?zone|hobb|(?:" + values.SPECIES_EN + r")\b)"
+    r"hometown|job|occupation|profession|native|mother tongue|time ?zone|hobb|(?:" + values.SPECIES + r")\b)"
 )
 _NAMED: Final = re.compile(r"(?:'s| is| was| has| turns?| likes| loves| lives| works| hates| speaks)\b")
 
@@ -43,7 +43,10 @@ _WHEN: Final = (
     r"spring|summer|autumn|fall|winter)|(?:a|\w+) (?:few )?(?:weeks?|months?|years?) ago|in "
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december)))?"
 )
-_MORE: Final = r"(?: (?:very much|a lot|so much|too|as well|the most|most of all|these days|right now|here))?"
+_MORE: Final = (
+    r"(?: (?:very much|a lot|so much|too|as well|the most|most of all|these days|right now|rn|atm|lately|"
+    r"nowadays|here))?"
+)
 _MONTH: Final = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
     r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
@@ -68,6 +71,8 @@ _FOODS: Final = any_of(
     "alcohol caffeine coffee spicy_food",
 )
 
+_UNTIL: Final = r"(?: (?:right now|now|this week|this month|these days|(?:until|till|til|through) [^\0,:]{2,20}))?"
+
 _AGREE: Final = (
     ("be~", "(?:'m|m|am)", "(?:'s|is)"),
     ("don'?t~", "(?:don'?t|do not)", "(?:doesn'?t|does not)"),
@@ -80,7 +85,7 @@ def _any(name: str, longest: int = 60) -> str:
     return rf"(?P<{name}>[^\0:]{{1,{longest}}}?)"
 
 
-def _rule(  # noqa: PLR0913 - one keyword a column of the tables below
+def _rule(
     pattern: str,
     *,
     bare: bool = False,
@@ -107,12 +112,12 @@ def _rule(  # noqa: PLR0913 - one keyword a column of the tables below
 
 
 _WHO: Final = (
-    _rule(f"(?:'s )?(?:full |first |real |given )?name(?:'s| is) {_any('name', 40)}"),
+    _rule(f"(?:'s )?(?:full |first |real |given )?name(?:'?s| is) {_any('name', 40)}"),
     _rule(f"be~ (?:called|named) {_any('name', 40)}"),
     _rule(
         f"be~ {_any('name', 24)}",
         needs=r"^\W{0,4}(?:hi+|hello|hey+|good (?:morning|evening|afternoon))\b|nice to meet you|let me introduce "
-        r"myself|^\W{0,4}i'?m [^\W\d_]+, \d\d\b",
+        r"myself|^\W{0,4}i'?m [^\W\d_]+, (?:\d\d\b|an? )",
     ),
     _rule(f"go~ by {_any('address', 24)}"),
     _rule(f"(?:'s )?(?:birthday|b-?day)(?:'s| is)(?: on)? {_DATE}"),
@@ -147,8 +152,12 @@ _BODY: Final = (
     _rule(f"have~ an? (?:severe |bad |mild |serious )?allergy to {_any('allergy')}"),
     _rule(f"be~ (?:no longer|not) (?:an? )?(?P<diet>{_DIETS}){_NO_MORE}", negates=True),
     _rule(f"(?:be~|have~ been|been) {_ADV}(?:an? )?(?P<diet>{_DIETS}){_SINCE}", bare=True),
+    _rule(rf"(?P<diet>don't~ (?:eat|drink) {_FOODS}) any ?more"),
     _rule(r"(?P<diet>(?:don't~|never|can't|cannot) (?:eats?|drinks?) [^\0,:]{2,40}?)" + _MORE),
-    _rule(rf"(?P<diet>(?:can't|cannot) (?:have|eat|drink) (?:any )?{_FOODS}(?:,? (?:and|or) {_FOODS})?)" + _MORE, opens=True),
+    _rule(
+        rf"(?P<diet>(?:can't|cannot) (?:have|eat|drink) (?:any )?{_FOODS}(?:,? (?:and|or) {_FOODS})?)" + _MORE,
+        opens=True,
+    ),
     _rule(
         r"(?P<diet>(?:only )?eat~ (?:only )?(?:halal|kosher|vegetarian|vegan|gluten[- ]free)(?: food| "
         r"meat)?(?: only)?)"
@@ -178,7 +187,8 @@ _TASTE: Final = (
     _rule(f"be~ not {_ADV}(?:a (?:big |huge )?fan of|into|keen on|fond of) {_any('dislike')}{_MORE}", opens=True),
     _rule(f"{_ADV}{_LOVE} {_any('like')}{_MORE}"),
     _rule(
-        f"be~ {_ADV}(?:(?:a )?(?:(?:big|huge) )?fan of|into|fond of|keen on|crazy about|obsessed with) {_any('like')}{_MORE}"
+        f"be~ {_ADV}(?:(?:a )?(?:(?:big|huge) )?fan of|into|fond of|keen on|crazy about|obsessed with) "
+        f"{_any('like')}{_MORE}"
     ),
     _rule(
         f"(?:(?:(?:really|very|super|so|totally) )+(?:into|fond of|obsessed with)|(?:big|huge) fan of) "
@@ -197,20 +207,23 @@ _WORK: Final = (
         f"{_any('job__stated', 40)}{_AT_WORK}",
         opens=True,
     ),
-    _rule(f"{_ADV}(?:work~|be~ {_ADV}working) in (?P<job__field>{values.FIELDS_EN}){_AT_WORK}"),
+    _rule(f"{_ADV}(?:work~|be~ {_ADV}working) in (?P<job__field>{values.FIELDS}){_AT_WORK}"),
+    _rule(
+        rf"(?P<fact>be~ {_ADV}(?:out of (?:the )?office|on (?:vacation|holiday|leave|a (?:business )?trip)|travell?ing|"
+        rf"out of town|in (?:the )?hospital)(?: (?:in|to|around) [^\0,:]{{2,24}}?)?){_UNTIL}",
+        opens=True,
+    ),
     _rule(r"(?P<fact__workplace>(?:work~|be~ working) (?:at|for) [^\0,:]{2,30}?)(?: now| these days)?"),
     _rule(f"(?:job|occupation|profession) is (?:being )?(?:an? )?{_any('job', 40)}"),
     _rule(f"be~ {_ADV}an? {_any('job', 40)} from {_any('origin', 30)}"),
     _rule(f"be~ {_ADV}an? {_any('job', 40)}{_AT_WORK}", bare=True),
-    _rule(f"(?P<species>{values.SPECIES_EN})(?:(?:'s|s) name is|(?:'s| is) (?:called|named)) {_any('pet', 24)}"),
-    _rule(
-        f"(?:own~|have~(?: got)?|got) an? (?:pet )?(?P<species>{values.SPECIES_EN}) (?:called|named) {_any('pet', 24)}"
-    ),
+    _rule(f"(?P<species>{values.SPECIES})(?:(?:'s|s) name is|(?:'s| is) (?:called|named)) {_any('pet', 24)}"),
+    _rule(f"(?:own~|have~(?: got)?|got) an? (?:pet )?(?P<species>{values.SPECIES}) (?:called|named) {_any('pet', 24)}"),
     _rule(
         r"(?P<fact>work~ (?:nights|days|weekends|shifts|part[- ]time|full[- ]time|remotely|from home|freelance"
         r"|(?:the )?(?:night|day|early|late|evening|swing)[- ]shifts?))" + _AT_WORK,
     ),
-    _rule(rf"prefer~ (?P<style>{values.STYLES_EN})"),
+    _rule(rf"prefer~ (?P<style>{values.STYLES})"),
 )
 
 _SENTENCES: Final = (
@@ -221,6 +234,7 @@ _SENTENCES: Final = (
         f"on| instead)?"
     ),
     _rule(f"{_DATE} is my birthday"),
+    _rule(f"it'?s my birthday (?:on )?{_DATE}"),
     _rule(f"we(?: (?:now|currently|both|all))? live in {_any('home')}{_SINCE}"),
     _rule(f"we(?:'?re| are) (?:now |currently )?living in {_any('home')}{_SINCE}"),
     _rule(f"we (?:all )?speak {_any('language', 40)}(?: at home)?"),
@@ -229,7 +243,7 @@ _SENTENCES: Final = (
         rf"(?:please )?(?:keep|make) (?:your |the )?(?P<style>(?:answers|replies|responses) "
         rf"{values.TERSE})(?: please)?"
     ),
-    _rule(rf"(?:please )?(?:give me |only |just )*(?P<style>{values.STYLES_EN})(?: only)?(?: please)?"),
+    _rule(rf"(?:please )?(?:give me |only |just )*(?P<style>{values.STYLES})(?: only)?(?: please)?"),
     _rule(
         r"(?:please )?(?:don't use |use )?(?P<style>(?:no |without )?emojis?)(?: please)?",
         needs=r"(?:no|don't use|without) emojis?",
@@ -276,7 +290,7 @@ _FRAME: Final = any_of(
     r"\bact_as\b \bprompt\b \bsaid_no_?-?one (?:^|[.!?]\s)\s*not[.!]*$",
 )
 _QUESTION: Final = any_of(
-    r"^\s*(?:do|does|did|is|are|am|can|could|would|will|should|shall|what|whats|what's|where|who|whom|"
+    r"^\s*(?:do|does|did|is|are|am|can(?!'t)|could|would|will|should|shall|what|whats|what's|where|who|whom|"
     r"when|how|why|which|have_you|has|isn't|aren't|don't_you|didn't|doesn't_my|guess)\b",
     r"\b(?:right|or_not|remember)\W*\?",
 )
@@ -291,9 +305,11 @@ ENGLISH: Final = Tongue(
         rf"i)|so|though|although) "
     ),
     filler=re.compile(_FILLER + "*"),
-    tail=re.compile(r"(?:[\s\W]|\b(?:lol|haha|though|btw|by the way|ok|okay|thanks|thank you|please|tbh|ngl|imo|fwiw|"
-        r"honestly|wish me luck|just so you know|fyi|yay|ugh|pls|plz|to be honest)\b)*$"),
-    harmless=re.compile(any_of(r"just_to_say to_say_the_least \bsay_hi\b")),
+    tail=re.compile(
+        r"(?:[\s\W]|\b(?:lol|haha|though|btw|by the way|ok|okay|thanks|thank you|please|tbh|ngl|imo|fwiw|"
+        r"honestly|wish me luck|unfortunately|sadly|sorry|just so you know|fyi|yay|ugh|pls|plz|to be honest)\b)*$"
+    ),
+    harmless=re.compile(any_of(r"just_to_say wish_me_luck to_say_the_least \bsay_hi\b")),
     unreal=re.compile(
         any_of(
             r"\bif\b \bunless\b \bsuppose \bimagine\b \bwhether\b \bwere_to\b \bhypothetically\b "
@@ -330,11 +346,11 @@ ENGLISH: Final = Tongue(
     ),
     present=re.compile(any_of(r"\bnow\b \bcurrently\b \bthese_days\b \bnowadays\b \btoday\b")),
     adverbs=re.compile(_ADV),
-    others=re.compile(rf"\b(?:he|she|they|him|them|his|their|hers?|it|its|everyone|people|friends?|{_KIN})\b"),
+    others=re.compile(rf"\b(?:he|she|they|him|them|his|their|hers?|everyone|people|friends?|{_KIN})\b"),
     introduces=re.compile(r"(?:(?:'m|am|m) )?\d+(?: years old| yo)?\b"),
     subject=_subject,
     predicates=_WHO + _WHERE + _BODY + _TASTE + _WORK,
     sentences=_SENTENCES,
-    splits=values.split_english,
-    fits=values.fits_english,
+    splits=values.split,
+    fits=values.fits,
 )
