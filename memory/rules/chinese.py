@@ -86,7 +86,7 @@ _WHERE: Final = (
         f"的?家?就?(?:住在|定居在|定居于?|居住在|家住|家在|住){_any('home')}(?:这边|那边|这里)?{_YEARS}了?{_NOT_THAT}"
     ),
     _rule(f"在{_any('home')}(?:定居|住|生活|居住)"),
-    _rule(f"(?:现在|目前|如今|暂时)住在?{_any('home')}(?:这边|那边|这里)?{_YEARS}了?", opens=True),
+    _rule(f"(?:现在|目前|如今|暂时)(?:住在?|定居在?){_any('home')}(?:这边|那边|这里)?{_YEARS}了?", opens=True),
     _rule(
         rf"{_RECENTLY}(?:从[^\0,:]{{1,12}})?(?:搬家?|移居)[到去来回至]了?{_any('home')}(?:这边|来住?|去住?|"
         rf"定居|住|生活)?(?:了|没多久|不久)?",
@@ -101,6 +101,7 @@ _WHERE: Final = (
 _BODY: Final = (
     _rule(f"对{_any('allergy')}(?:已经)?不再?过敏了?", negates=True),
     _rule(f"不再?对{_any('allergy')}过敏了?", negates=True),
+    _rule(f"一(?:吃|喝|碰|闻到?){_any('allergy')}就会?过敏", opens=True),
     _rule(f"对{_any('allergy')}有?(?:都|很|严重|非常|特别|轻度|轻微|会|也)*过敏(?:反应)?", opens=True),
     _rule(
         f"(?:有|查出来?(?:对|是)?|确诊了?)?(?P<allergy>{values.ALLERGENS}(?:[、和跟及]{values.ALLERGENS})*)(?:都|会|严重)*过敏症?",
@@ -148,6 +149,7 @@ _WORK: Final = (
         r"(?P<fact>(?:(?:这周|这个?星期|这几天|这两天|最近|现在|目前|都|还|正|一直)*在[^\0,:不]{0,8}?(?:出差|旅游|旅行|度假|住院|隔离)|出差))"
         r"(?:中|呢)?"
     ),
+    _rule("(?P<fact>在[^\0,:]{1,10}?教(?:书|语文|数学|英语|物理|化学|生物|历史|地理|政治|体育|音乐|美术))"),
     _rule(r"(?P<fact__workplace>在[^\0,:]{1,12}?(?:上班|工作|读书|念书|上大学|读研|读博|当兵))"),
     _rule(f"从事{_any('job', 16)}(?:工作|行业|相关工作|方面的工作)"),
     _rule("(?:已经|刚)*(?P<job>退休)了?"),
@@ -254,7 +256,7 @@ CHINESE: Final = Tongue(
         + "*"
     ),
     others=re.compile(rf"[他她它]|朋友|同事|同学|室友|邻居|老板|领导|人家|我们?家?的?{_KIN}"),
-    introduces=re.compile(any_of(r"今年\d+岁? \d+岁 是 在(?!等) 住 叫 来自 从事 属")),
+    introduces=re.compile(any_of(r"今年\d+岁? \d+岁 是 在(?!等) 住 叫 姓 来自 从事 属 [一-鿿]{2,4}人$")),
     subject=_subject,
     predicates=_WHO + _WHERE + _BODY + _TASTE + _WORK,
     sentences=_SENTENCES,

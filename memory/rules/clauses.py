@@ -15,7 +15,7 @@ from memory.script import is_han
 TONGUES: Final = (CHINESE, ENGLISH)
 
 _SENTENCE: Final = re.compile(
-    r"(?:[^\n。!?;…~.]|(?<=\d)\.(?=\d)|(?<=\b[a-z])\.(?=\s?[a-z])|(?<=\bst)\.|"
+    r"(?:[^\n。!?;…~.]|(?<=\d)\.(?=\d)|(?<=\b[a-z])\.(?=\s?[a-z])|(?<=\b[dms][rts])\.|(?<=\bmrs)\.|"
     r"\.(?=[a-z\d]))+[。!?;…~.]*"
 )
 _ASKED: Final = re.compile(r"[?？][\s!?~.…]*$")

@@ -15,7 +15,8 @@ _KIN: Final = any_of(
     "aunt uncle",
 )
 _OTHERS: Final = re.compile(
-    rf"my (?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) "
+    rf"(?:my |(?=(?:mom|mum|mam|dad|grandma|grandpa|granny)\b))"
+    rf"(?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) "
     rf")?(?P<kin>{_KIN})(?P<name> [^\W\d_]+)?(?=\b)"
 )
 _OWN: Final = re.compile(
@@ -35,7 +36,7 @@ _ADV: Final = (
 )
 _NO_MORE: Final = "(?: any ?more| any longer| now)?"
 _SINCE: Final = (
-    r"(?: (?:now|currently|these days|as well|too|with my [a-z ]{3,24}|for (?:over |about |almost |like "
+    r"(?: (?:now|currently|these days|as well|too|with [a-z0-9 ]{3,24}|for (?:over |about |almost |like "
     r")?\w+ (?:years?|months?)(?: now)?|since [\w ]{3,16}))?"
 )
 _WHEN: Final = (
@@ -43,6 +44,10 @@ _WHEN: Final = (
     r"spring|summer|autumn|fall|winter)|(?:a|\w+) (?:few )?(?:weeks?|months?|years?) ago|in "
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december)))?"
 )
+_AND_SO: Final = (
+    r"(?: and (?:[a-z]+ing|know|have|had|need|want|got|still|it|it's|don't|can't|am|feel|miss|so far)\b[^\0,:]*)?"
+)
+"""What goes on behind a place without naming another."""
 _MORE: Final = (
     r"(?: (?:very much|a lot|so much|too|as well|the most|most of all|these days|right now|rn|atm|lately|"
     r"nowadays|here))?"
@@ -132,10 +137,11 @@ _WHERE: Final = (
     _rule(f"(?:no longer live~|don't~ live) in {_any('home')}{_NO_MORE}", negates=True),
     _rule(f"be~ (?:no longer|not) living in {_any('home')}{_NO_MORE}", negates=True),
     _rule(f"(?:have~ )?{_ADV}moved (?:away from|out of) {_any('home')}{_WHEN}", negates=True),
-    _rule(f"{_ADV}(?:live~|reside~) in {_any('home')}{_SINCE}"),
-    _rule(f"be~ {_ADV}(?:based|living|settled) in {_any('home')}{_SINCE}", bare=True),
+    _rule(f"{_ADV}(?:live~|reside~) in {_any('home')}{_SINCE}{_AND_SO}"),
+    _rule(f"be~ {_ADV}(?:based|living|settled) in {_any('home')}{_SINCE}{_AND_SO}", bare=True),
     _rule(
-        f"(?:have~ )?{_ADV}(?:moved|relocated) (?:back |over )?(?:from [^,:]{{2,30}} )?to {_any('home')}{_WHEN}",
+        f"(?:have~ )?{_ADV}(?:moved|relocated) (?:back |over )?(?:from [^,:]{{2,30}} )?to "
+        f"{_any('home')}{_WHEN}{_AND_SO}",
         opens=True,
         unless=r"\b(?:left|moved back|moved away|moved on|since moved)\b|\bhere\b",
     ),
@@ -184,6 +190,7 @@ _TASTE: Final = (
         f"stand) {_any('dislike')}{_MORE}",
         opens=True,
     ),
+    _rule(f"be~ not {_ADV}(?:a (?:big |huge )?fan of|into) {_any('like')} any ?more", negates=True),
     _rule(f"be~ not {_ADV}(?:a (?:big |huge )?fan of|into|keen on|fond of) {_any('dislike')}{_MORE}", opens=True),
     _rule(f"{_ADV}{_LOVE} {_any('like')}{_MORE}"),
     _rule(
@@ -272,7 +279,7 @@ _STARTS: Final = any_of(
 )
 _FILLER: Final = any_of(
     r"[\s\W_] (?:well|ok|okay|so|and|but|btw|fyi|actually|honestly|also|plus|oh|yes|yeah|anyway|"
-    r"because|since|as|though|although|hii*|hello|heyy*|there|everyone|now|currently|ugh+|omg|wow|um+|uh+|hmm+|tbh|"
+    r"because|since|as|though|although|hii*|hello|heyy*|yo|there|everyone|now|currently|ugh+|omg|wow|um+|uh+|hmm+|tbh|"
     r"ngl|imo|fwiw|sorry|oops|wait|no(?=,|_wait|_i\b)|nope|haha+|damn|yep|pls|turns_out)\b",
     r"(?:by_the_way|just_so_you_know|so_you_know|to_be_clear|just_to_be_clear|for_the_record|"
     r"in_case_you_need_it|please_note_that|note_that|note|first_of_all|to_be_honest|not_gonna_lie)\b",

@@ -15,7 +15,8 @@ _KIN: Final = any_of(
     "mama papa hubby gf bf sister brother twin grandmother grandfather grandma grandpa aunt uncle cousin",
 )
 _OTHERS: Final = re.compile(
-    rf"my (?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) )?(?P<kin>{_KIN}(?:-in-law)?)"
+    rf"(?:my |(?=(?:mom|mum|mam|dad|grandma|grandpa|granny)\b))"
+    rf"(?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) )?(?P<kin>{_KIN}(?:-in-law)?)"
     r"(?: (?!is\b|has\b|and\b|had\b|got\b|will\b)(?P<name>[^\W\d_]+))?(?=[ '])"
 )
 _TOGETHER: Final = re.compile(rf"my {_KIN} and i\b")
@@ -90,6 +91,7 @@ _HAPPENED: Final = (
 
 _DATED: Final = any_of(
     "appointment exams? interview meeting deadline wedding flight train surgery operation reunion funeral hearing move",
+    "moving_day",
     "defen[cs]e check-?up test concert trip vacation holiday graduation recital competition tournament lease",
     "visa contract",
     "rent report thesis paper essay assignment project invoice tax_return audition marathon class lesson",
@@ -210,11 +212,12 @@ _ALONE: Final = (
         "ahead",
     ),
     _alone(f"(?:{_THE}) (?:leaves|departs|arrives|lands|takes off)", "ahead"),
+    _alone(r"(?:gym|yoga|pilates|choir|swimming|church|football|soccer|physio|band)", "habit"),
     _alone(f"(?P<told>{_THE}{_WITH}) {_OFF}", "ahead", ends=True),
     _alone(f"{_BARE}{_WITH}", "ahead"),
     _alone(rf"(?:flying|leaving|moving|travell?ing|heading){_WHERE}", "ahead"),
     _alone(
-        rf"(?:(?:my|our) (?:[\w'-]+ ){{0,3}}|(?!the |an? )(?:[\w-]+ )?){_DATED}{_WITH} (?:is|are|takes? place|meets?)",
+        rf"(?:(?:my|our) (?:[\w'-]+ ){{0,3}}|(?!the |an? )(?:[\w-]+ )?){_DATED}{_WITH} (?:is|are|takes? place|meets?|goes out)",
         "habit",
     ),
     _alone(

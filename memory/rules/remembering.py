@@ -43,6 +43,11 @@ _PLAINLY: Final = re.compile(
 """Asks to have something kept in so many words, be it about whom it may; of the bot itself nothing is kept.
 
 "Remember that …" alone is as often good advice, so that it counts only beside a figure worth keeping."""
+_TELLS: Final = re.compile(r"(?:the|our|an?|this|there|[a-z]+'s)\b|[一-鿿]")
+_ORDERS: Final = re.compile(
+    r"以后|今后|从现在|必须|只[能要]|不[要准许]|别|回[答复]|规则|服从|from now on|always|never|only\b"
+)
+"""How what is to be kept begins, for it to tell of something; what it holds when it orders something instead."""
 _TO_THE_BOT: Final = re.compile(r"[你您]|\b(?:you|your|yours|you're|bot)\b")
 _SENTENCE_END: Final = re.compile(r"[。!?;\n]|\.(?=\s|$)")
 
@@ -107,7 +112,7 @@ def _is_statement(body: str, *, plainly: bool) -> bool:
     return (
         1 < len(body) <= LONGEST_FACT
         and HIDDEN not in body
-        and (_OWN.search(body) is not None or (plainly and not _TO_THE_BOT.search(body)))
+        and (_OWN.search(body) is not None or (plainly and _tells(body)))
         and not _NO_FACT.search(body)
         and not _TO_THE_BOT.match(body)
         and not tongue.question.search(body)
@@ -115,3 +120,8 @@ def _is_statement(body: str, *, plainly: bool) -> bool:
         and not checks.secret(body)
         and not checks.instruction(body)
     )
+
+
+def _tells(body: str) -> bool:
+    """Whether words that do not speak of their author tell of something, rather than order something."""
+    return _TELLS.match(body) is not None and not _ORDERS.search(body) and not _TO_THE_BOT.search(body)

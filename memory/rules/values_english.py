@@ -59,7 +59,8 @@ _NO_PLACE: Final = re.compile(
     r"another)\b(?!hague|netherlands|uk|usa|us\b|philippines|bronx)"
     r"|\b(?:who|which|that|where|when|ago|years?|if|and i|hotel|hostel|hospital|airbnb|dorm|house|"
     r"flat|apartment|next|soon|tomorrow|mars|moon|team|department|office|project|job|role|page|step|"
-    r"question|room|building|times|world|era|ages?|silence|luxury|chaos|limbo|exile|gym|school|for|with|until|at the|right now|"
+    r"question|room|building|times|world|era|ages?|silence|luxury"
+    r"|chaos|limbo|exile|and|gym|school|for|with|until|at the|right now|"
     r"half|during|linux|windows|android|python)\b"
 )
 _THE_PLACE: Final = re.compile(
