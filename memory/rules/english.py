@@ -17,7 +17,7 @@ _KIN: Final = any_of(
 _OTHERS: Final = re.compile(
     rf"(?:my |(?=(?:mom|mum|mam|dad|grandma|grandpa|granny)\b))"
     rf"(?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) "
-    rf")?(?P<kin>{_KIN})(?P<name> [^\W\d_]+)?(?=\b)"
+    rf")?(?P<kin>{_KIN}(?:[- ]in[- ]law)?)(?P<name> [^\W\d_]+)?(?=\b)"
 )
 _OWN: Final = re.compile(
     r"i(?=[' ]|m |ve )|my (?=(?:full |first |real |given )?name\b|birthday|b-?day|favou?rite|home(?: town)? is|"
@@ -29,14 +29,14 @@ _ADV: Final = (
     "(?:"
     + any_of(
         "really also still currently now just always absolutely honestly actually quite very so "
-        "do(?!_not) personally generally usually severely mildly deathly slightly highly extremely super pretty "
+        "do(?!_not) personally generally usually mostly severely mildly deathly slightly highly extremely super pretty "
         "insanely terribly totally badly kinda already recently"
     )
     + " )*"
 )
 _NO_MORE: Final = "(?: any ?more| any longer| now)?"
 _SINCE: Final = (
-    r"(?: (?:now|currently|these days|as well|too|with [a-z0-9 ]{3,24}|for (?:over |about |almost |like "
+    r"(?: (?:now|currently|atm|rn|these days|as well|too|with [a-z0-9 ]{3,24}|for (?:over |about |almost |like "
     r")?\w+ (?:years?|months?)(?: now)?|since [\w ]{3,16}))?"
 )
 _WHEN: Final = (
@@ -126,24 +126,28 @@ _WHO: Final = (
     ),
     _rule(f"go~ by {_any('address', 24)}"),
     _rule(f"(?:'s )?(?:birthday|b-?day)(?:'s| is)(?: on)? {_DATE}"),
-    _rule(f"was born on {_DATE}"),
+    _rule(f"was born on {_DATE}", opens=True),
     _rule(rf"turn~ [\w-]+ on {_DATE}"),
     _rule(f"(?:speak~|be~ fluent in) (?:fluent |some |a little |basic )?{_any('language', 40)}(?: fluently| at home)?"),
     _rule(f"(?:native language|mother tongue)(?:'s| is) {_any('language', 20)}"),
     _rule(f"time ?zone(?:'s| is) {_any('timezone', 30)}"),
 )
 
+_LEFT: Final = r"\b(?:left|moved back|moved away|moved on|since moved)\b|\bhere\b"
 _WHERE: Final = (
     _rule(f"(?:no longer live~|don't~ live) in {_any('home')}{_NO_MORE}", negates=True),
     _rule(f"be~ (?:no longer|not) living in {_any('home')}{_NO_MORE}", negates=True),
     _rule(f"(?:have~ )?{_ADV}moved (?:away from|out of) {_any('home')}{_WHEN}", negates=True),
     _rule(f"{_ADV}(?:live~|reside~) in {_any('home')}{_SINCE}{_AND_SO}"),
+    _rule(f"(?:based|living) in {_any('home__named')}{_SINCE}{_AND_SO}", opens=True),
     _rule(f"be~ {_ADV}(?:based|living|settled) in {_any('home')}{_SINCE}{_AND_SO}", bare=True),
     _rule(
         f"(?:have~ )?{_ADV}(?:moved|relocated) (?:back |over )?(?:from [^,:]{{2,30}} )?to "
         f"{_any('home')}{_WHEN}{_AND_SO}",
-        opens=True,
-        unless=r"\b(?:left|moved back|moved away|moved on|since moved)\b|\bhere\b",
+        unless=_LEFT,
+    ),
+    _rule(
+        f"(?:just |recently )?(?:moved|relocated) to {_any('home__named')}{_WHEN}{_AND_SO}", opens=True, unless=_LEFT
     ),
     _rule(f"home(?: town)? is {_any('home')}"),
     _rule(f"be~ {_ADV}(?:originally )?from {_any('origin')}(?: originally)?"),
@@ -205,7 +209,9 @@ _TASTE: Final = (
     _rule(f"hobb(?:y is|ies are) {_any('like')}"),
 )
 
-_AT_WORK: Final = r"(?: (?:at|for|in|with) [^\0,:]{2,40}?)?(?: now| today| these days| by trade| by profession)?"
+_AT_WORK: Final = (
+    r"(?: (?:at|for|in|with|on (?:the|an?)) [^\0,:]{2,40}?)?(?: now| today| these days| by trade| by profession)?"
+)
 _WORK: Final = (
     _rule(f"(?:no longer work~|don't~ work) as an? {_any('job', 40)}{_NO_MORE}", negates=True),
     _rule(f"be~ (?:no longer|not) an? {_any('job', 40)}{_NO_MORE}", negates=True),
@@ -220,7 +226,9 @@ _WORK: Final = (
         rf"out of town|in (?:the )?hospital)(?: (?:in|to|around) [^\0,:]{{2,24}}?)?){_UNTIL}",
         opens=True,
     ),
-    _rule(r"(?P<fact__workplace>(?:work~|be~ working) (?:at|for) [^\0,:]{2,30}?)(?: now| these days)?"),
+    _rule(
+        r"(?P<fact__workplace>(?:work~|be~ working|teach~ [a-z]+) (?:at|for|in) [^\0,:]{2,30}?)(?: now| these days)?"
+    ),
     _rule(f"(?:job|occupation|profession) is (?:being )?(?:an? )?{_any('job', 40)}"),
     _rule(f"be~ {_ADV}an? {_any('job', 40)} from {_any('origin', 30)}"),
     _rule(f"be~ {_ADV}an? {_any('job', 40)}{_AT_WORK}", bare=True),
@@ -339,8 +347,9 @@ ENGLISH: Final = Tongue(
     reported=re.compile(
         any_of(
             r"\b(?:say|says|said|saying|told|tells|think|thinks|thought|claims?|claimed|heard|hear|asked|asks|"
-            r"wrote|reads|believes?|assumed?|guess|suspect|according)\b \bquote (?:\bbe|\bwas|\bwere|\bis|"
-            r"\bam|\bare|\'s|\'m)_like\s*$"
+            r"wrote|reads|believes?|assumed?|guess|suspect|according)\b",
+            r"\b(?:he|she|they)_(?:goes|go|went)\W*$ \bquote (?:\bbe|\bwas|\bwere|\bis|"
+            r"\bam|\bare|\'s|\'m)_like\s*$",
         )
     ),
     question=re.compile(_QUESTION),

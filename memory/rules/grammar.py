@@ -161,9 +161,13 @@ def understand(clause: Clause, about: str | None, message: str, *, opens: bool =
         return Understood(None)
     opens = opens and subject is None
     who, start = (subject.who, subject.end) if subject else (about or SELF, 0)
-    if not opens and (skipped := tongue.adverbs.match(clause.words, start)):
-        start = skipped.end()
-    found = _first(clause, tongue.predicates, Predicate(who, start, subject is None, opens), message)
+    skipped = tongue.adverbs.match(clause.words, start)
+    behind = skipped.end() if skipped else start
+    found = None
+    # An adverb tells a liking of one's own from a noun ("really into …", 最喜欢), so that it is read first.
+    for place in dict.fromkeys((start, behind) if opens else (behind,)):
+        found = found or _first(clause, tongue.predicates, Predicate(who, place, subject is None, opens), message)
+    start = behind
     if found is None:
         introduced = tongue.introduces.match(clause.words[start:]) if not opens else None
         return Understood(who if introduced and (subject or introduced.end() == len(clause.words)) else None)

@@ -16,7 +16,7 @@ _KIN: Final = any_of(
 )
 _OTHERS: Final = re.compile(
     rf"(?:my |(?=(?:mom|mum|mam|dad|grandma|grandpa|granny)\b))"
-    rf"(?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) )?(?P<kin>{_KIN}(?:-in-law)?)"
+    rf"(?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) )?(?P<kin>{_KIN}(?:[- ]in[- ]law)?)"
     r"(?: (?!is\b|has\b|and\b|had\b|got\b|will\b)(?P<name>[^\W\d_]+))?(?=[ '])"
 )
 _TOGETHER: Final = re.compile(rf"my {_KIN} and i\b")
@@ -217,7 +217,8 @@ _ALONE: Final = (
     _alone(f"{_BARE}{_WITH}", "ahead"),
     _alone(rf"(?:flying|leaving|moving|travell?ing|heading){_WHERE}", "ahead"),
     _alone(
-        rf"(?:(?:my|our) (?:[\w'-]+ ){{0,3}}|(?!the |an? )(?:[\w-]+ )?){_DATED}{_WITH} (?:is|are|takes? place|meets?|goes out)",
+        rf"(?:(?:my|our) (?:[\w'-]+ ){{0,3}}|(?!the |an? )(?:[\w-]+ )?){_DATED}{_WITH} "
+        r"(?:is|are|takes? place|meets?|goes out)",
         "habit",
     ),
     _alone(

@@ -63,6 +63,7 @@ _NO_PLACE: Final = re.compile(
     r"|chaos|limbo|exile|and|gym|school|for|with|until|at the|right now|"
     r"half|during|linux|windows|android|python)\b"
 )
+_DIRECTED: Final = re.compile(r"(?:north|south|east|west|central|downtown) [a-z]{3,}$")
 _THE_PLACE: Final = re.compile(
     r"the (?:hague|netherlands|uk|usa|us|philippines|bronx|bay area|united states|united kingdom|lake "
     r"district|countryside)$"
@@ -84,7 +85,7 @@ _NO_ALLERGEN: Final = re.compile(
     r"mondays?|mornings?|exercise|bullshit|bs|stupid|stupidity|drama|people|meetings|commitment|math|"
     r"maths|school|homework|fun|money|being|waking|early|nonsense|idiots?|liars?|lies|him|her|what|whatever|something|some|certain|"
     r"many|a lot|lots)\b"
-    r"|\b(?:if|when|but|i|is|are|was|you|who|which|that|mondays|jokes)\b"
+    r"|^(?!herring)[a-z]+ing\b|\b(?:if|when|but|i|is|are|was|you|who|which|that|mondays|jokes)\b"
 )
 _NO_FOOD: Final = re.compile(
     r"\b(?:eat|drink)s? (?:it|this|that|them|much|enough|well|out|in|breakfast|lunch|dinner|anything|"
@@ -173,6 +174,8 @@ def fits(attribute: str, words: str, written: str, clause: str) -> bool:
     match attribute:
         case "name" | "address" | "pet":
             return is_english_name(words, written, clause)
+        case "home__named":
+            return written[0].isupper() and _is_english_place(words, written, clause)
         case "home" | "origin":
             return _is_english_place(words, written, clause)
         case "allergy":
@@ -207,4 +210,8 @@ def _is_english_place(words: str, written: str, clause: str) -> bool:
         return True
     if _NO_PLACE.search(words) or not re.fullmatch(r"[^\W\d_][\w .'’-]{1,39}", words):
         return False
-    return written[0].isupper() or (words.count(" ") <= 1 and clause == clause.lower())
+    return (
+        written[0].isupper()
+        or _DIRECTED.match(words) is not None
+        or (words.count(" ") <= 1 and clause == clause.lower())
+    )
