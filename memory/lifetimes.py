@@ -47,12 +47,14 @@ _STRETCHES: Final = frozenset({"week", "month", "season", "year"})
 _PASSING: Final[Mapping[Passing, re.Pattern[str]]] = {
     Passing.JOURNEY: re.compile(
         r"出差|旅[行游](?![社团业箱家])|度假(?!村)|在外地|在国外玩|回老家(?:了|过)"
-        r"|\bon (?:a |an )?(?:\w+ )?(?:trip|holiday|vacation|leave)\b|\btravell?ing\b|\bout of town\b|\bvisiting\b"
+        r"|\bon (?:a |an )?(?:\w+ )?(?:trip|holiday|vacation|leave)\b|\btravell?ing\b"
+        r"|\bout of (?:town|(?:the )?office)\b|\bvisiting\b"
     ),
     Passing.ILLNESS: re.compile(
-        r"感冒|发烧|发热|咳嗽|生病|流感|拉肚子|嗓子[疼痛]|头[疼痛]|牙[疼痛]|扭伤|崴了?脚"
+        r"感冒|发烧|发热|咳嗽|生病|流感|拉肚子|嗓子[疼痛]|头[疼痛]|牙[疼痛]|扭伤|崴了?脚|住院|隔离"
         r"|\b(?:have|has|having|got|caught) (?:a |an |the )?(?:\w+ )?(?:cold|flu|fever|cough|headache|migraine|bug)\b"
-        r"|\b(?:am|is|are|feel|feeling|been|'m|off|called in) (?:sick|ill|unwell)\b|\bsore throat\b|\bsprained\b"
+        r"|\b(?:am|is|are|feel|feeling|been|'m|off|called in) (?:sick|ill|unwell)\b|\bsore throat\b"
+        r"|\b(?:am|is|are|'m|'s) in (?:the )?hospital\b|\bsprained\b"
     ),
     Passing.PLAN: re.compile(
         r"打算|计划(?!生育|经济|书)|准备[去买学搬换考做参]|想去|要去|\bplan(?:s|ning)? (?:to|on)\b"

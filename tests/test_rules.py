@@ -234,6 +234,13 @@ def test_remember_keeps_the_whole_text_as_a_line_or_a_fact(text: str, expected: 
     assert in_short(remember(text)) == expected
 
 
+def test_remember_counts_days_in_the_zone_of_whoever_asks() -> None:
+    late = datetime(2025, 3, 10, 20, tzinfo=UTC)  # Tuesday morning in Shanghai
+    kept = rules.remember("明天要交报告", message_id=7, at=late, zone="Asia/Shanghai")
+    assert kept.span is not None
+    assert kept.span.start == datetime(2025, 3, 11, 16, tzinfo=UTC)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

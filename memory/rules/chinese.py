@@ -89,7 +89,7 @@ _WHERE: Final = (
     _rule(
         f"的?家?就?(?:住在|定居在|定居于?|居住在|家住|家在|住){_any('home')}(?:这边|那边|这里)?{_YEARS}了?{_NOT_THAT}"
     ),
-    _rule(f"在{_any('home')}(?:定居|住|生活|居住)"),
+    _rule(f"在{_any('home')}(?:定居|住|生活|居住)(?:了{_YEARS}了)?"),
     _rule(f"(?:现在|目前|如今|暂时)(?:住在?|定居在?){_any('home')}(?:这边|那边|这里)?{_YEARS}了?", opens=True),
     _rule(
         rf"{_RECENTLY}(?:从[^\0,:]{{1,12}})?(?:搬家?|移居)[到去来回至]了?{_any('home')}(?:这边|来住?|去住?|"
@@ -106,7 +106,7 @@ _BODY: Final = (
     _rule(f"对{_any('allergy')}(?:已经)?不再?过敏了?", negates=True),
     _rule(f"不再?对{_any('allergy')}过敏了?", negates=True),
     _rule(f"一(?:吃|喝|碰|闻到?){_any('allergy')}就会?过敏", opens=True),
-    _rule(f"对{_any('allergy')}有?(?:都|很|严重|非常|特别|轻度|轻微|有点|有些|会|也)*过敏(?:反应)?", opens=True),
+    _rule(f"对{_any('allergy')}有?(?:都|很|严重|非常|特别|轻度|轻微|有点|有些|会|也)*过敏(?:反应)?的?", opens=True),
     _rule(
         f"(?:有|查出来?(?:对|是)?|确诊了?)?(?P<allergy>{values.ALLERGENS}(?:[、和跟及]{values.ALLERGENS})*)(?:都|会|严重)*过敏症?",
         opens=True,
@@ -221,7 +221,7 @@ _FRAME: Final = any_of(
     r"歌词?)[里中](?!心|国) 梦见 梦到 打钱",
 )
 _QUESTION: Final = any_of(
-    r"吗 什么 谁 哪 怎么 怎样 为什么 为啥 多少 几[点个岁号月次天] 是不是 有没有 要不要 能不能 会不会 "
+    r"吗 什么 谁 哪 怎么 怎样 为什么 为啥 多少 (?<![这那前好过])几[点个岁号月次天] 是不是 有没有 要不要 能不能 会不会 "
     r"可不可以 对不对 好不好 该不该",
     r"喜不喜欢 爱不爱 吃不吃 难道 何时 何处 是否",
 )

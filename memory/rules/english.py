@@ -15,7 +15,7 @@ _KIN: Final = any_of(
     "aunt uncle",
 )
 _OTHERS: Final = re.compile(
-    rf"(?:my |(?=(?:mom|mum|mam|dad|grandma|grandpa|granny)\b))"
+    rf"(?:(?:my|our) |(?=(?:mom|mum|mam|dad|grandma|grandpa|granny)\b))"
     rf"(?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) "
     rf")?(?P<kin>{_KIN}(?:[- ]in[- ]law)?)(?P<name> [^\W\d_]+)?(?=\b)"
 )
@@ -158,9 +158,10 @@ _WHERE: Final = (
 _BODY: Final = (
     _rule(f"be~ (?:no longer|not) (?:actually )?allergic to {_any('allergy')}{_NO_MORE}", negates=True),
     _rule(f"be~ {_ADV}allergic to {_any('allergy')}{_MORE}", opens=True),
-    _rule(f"have~ an? {_ADV}(?:severe |bad |mild |serious )?{_any('allergy', 30)} allergy"),
+    _rule(f"have~(?: got)? an? {_ADV}(?:severe |bad |mild |serious )?{_any('allergy', 30)} allergy"),
     _rule(f"have~ an? (?:severe |bad |mild |serious )?allergy to {_any('allergy')}"),
     _rule(f"be~ (?:no longer|not) (?:an? )?(?P<diet>{_DIETS}){_NO_MORE}", negates=True),
+    _rule(f"(?:stopped|quit) being (?:an? )?(?P<diet>{_DIETS})", negates=True),
     _rule(f"(?:be~|have~ been|been) {_ADV}(?:an? )?(?P<diet>{_DIETS}){_SINCE}", bare=True),
     _rule(rf"(?P<diet>don't~ (?:eat|drink) {_FOODS}) any ?more"),
     _rule(r"(?P<diet>(?:don't~|never|can't|cannot) (?:eats?|drinks?) [^\0,:]{2,40}?)" + _MORE),
@@ -195,7 +196,10 @@ _TASTE: Final = (
         opens=True,
     ),
     _rule(f"be~ not {_ADV}(?:a (?:big |huge )?fan of|into) {_any('like')} any ?more", negates=True),
-    _rule(f"be~ not {_ADV}(?:a (?:big |huge )?fan of|into|keen on|fond of) {_any('dislike')}{_MORE}", opens=True),
+    _rule(
+        f"be~ not {_ADV}(?:a (?:big |huge )?fan of|into|keen on|fond of) {_any('dislike')}{_MORE}(?: at all)?",
+        opens=True,
+    ),
     _rule(f"{_ADV}{_LOVE} {_any('like')}{_MORE}"),
     _rule(
         f"be~ {_ADV}(?:(?:a )?(?:(?:big|huge) )?fan of|into|fond of|keen on|crazy about|obsessed with) "
@@ -252,6 +256,7 @@ _SENTENCES: Final = (
     _rule(f"it'?s my birthday (?:on )?{_DATE}"),
     _rule(f"we(?: (?:now|currently|both|all))? live in {_any('home')}{_SINCE}"),
     _rule(f"we(?:'?re| are) (?:now |currently )?living in {_any('home')}{_SINCE}"),
+    _rule(f"we(?:'?ve)? (?:just |recently )?moved to {_any('home__named')}{_WHEN}{_AND_SO}", unless=_LEFT),
     _rule(f"we (?:all )?speak {_any('language', 40)}(?: at home)?"),
     _rule(rf"{_any('favourite', 40)} is my (?:all[- ]time )?favou?rite (?P<thing>[a-z]+)"),
     _rule(

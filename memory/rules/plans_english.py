@@ -15,7 +15,7 @@ _KIN: Final = any_of(
     "mama papa hubby gf bf sister brother twin grandmother grandfather grandma grandpa aunt uncle cousin",
 )
 _OTHERS: Final = re.compile(
-    rf"(?:my |(?=(?:mom|mum|mam|dad|grandma|grandpa|granny)\b))"
+    rf"(?:(?:my|our) |(?=(?:mom|mum|mam|dad|grandma|grandpa|granny)\b))"
     rf"(?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) )?(?P<kin>{_KIN}(?:[- ]in[- ]law)?)"
     r"(?: (?!is\b|has\b|and\b|had\b|got\b|will\b)(?P<name>[^\W\d_]+))?(?=[ '])"
 )
@@ -103,7 +103,7 @@ _BARE: Final = (
     r"(?:an? |my )?(?:(?:doctor|dental|medical|eye|vet|job|final|driving|blood|team|staff)(?:'?s)? )?"
 ) + any_of(
     "dentist doctor dentist'?s_appointment dentist_appointment appointment interview exam flight surgery",
-    "meeting check-?up",
+    "meeting check-?up stand-?up",
     "dinner lunch brunch haircut test",
     "parent-teacher_conference mri physio vaccination rehearsal driving_test",
 )  # fmt: skip
