@@ -230,7 +230,9 @@ class Memory:
     async def remember(self, owner: Account, chat: Chat, message: Message, text: str) -> Decision:
         """Keep what the owner asked for in so many words; the decision is the receipt, or says why not."""
         try:
-            asked = rules.remember(text, message_id=message.id, at=message.at, language_hint=owner.language)
+            asked = rules.remember(
+                text, message_id=message.id, at=message.at, language_hint=owner.language, zone=owner.zone
+            )
         except rules.Refused as refusal:
             return Decision("dropped", refusal.reason)
         (decision,) = await self._admit(owner, chat, message, [asked])
