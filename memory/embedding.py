@@ -12,7 +12,7 @@ import json
 import logging
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -64,6 +64,18 @@ class VectorRows:
     ids: list[int] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class Backlog:
+    """What came since an owner's texts last had their vectors: since when, how many, of which sessions.
+
+    Kept in memory only.
+    """
+
+    since: datetime
+    texts: int = 0
+    sessions: set[int] = field(default_factory=set)
+
+
 class Chunk(NamedTuple):
     """A part of a long row's text, from and to a character, and the key of its vector."""
 
@@ -86,6 +98,7 @@ class Embeddings:
         self._model_no: int | None = None
         self._width: int | None = None
         self._settled: set[int] = set()
+        self._backlogs: dict[int, Backlog] = {}
         self._erasures = 0
         self._refused: dict[tuple[int, bytes], datetime] = {}
         self._queries: OrderedDict[tuple[int, bytes], Vector] = OrderedDict()
@@ -95,13 +108,28 @@ class Embeddings:
         """Identity of the current vector space, None without an embedder."""
         return None if self._embedder is None else self._embedder.model
 
-    def disturbed(self, owner: Account) -> None:
-        """Note that the owner may have texts without a vector."""
-        self._settled.discard(owner.no)
+    def disturbed(self, owner: Account, *, session: int | None = None) -> None:
+        """Note that the owner may have a text without a vector, and in which session it was said if it was."""
+        if owner.no in self._settled:
+            self._settled.discard(owner.no)
+            self._backlogs[owner.no] = Backlog(self._clock())
+        if (backlog := self._backlogs.get(owner.no)) is not None:
+            backlog.texts += 1
+            backlog.sessions |= set() if session is None else {session}
 
     def settled(self, owner: Account) -> None:
         """Note that the owner's texts have their vectors. After a start nobody's are known to."""
         self._settled.add(owner.no)
+        self._backlogs.pop(owner.no, None)
+
+    def unknown(self, owner: Account) -> None:
+        """Note that any text of the owner may lack its vector, as after a start."""
+        self._settled.discard(owner.no)
+        self._backlogs.pop(owner.no, None)
+
+    def backlog(self, owner: Account) -> Backlog | None:
+        """What waits for vectors since the owner's texts last had all of theirs; None where that is unknown."""
+        return self._backlogs.get(owner.no)
 
     def owners_waiting(self, numbers: Sequence[int]) -> list[int]:
         """Which of these account numbers may have texts without a vector, refused ones whose pause is over included."""
@@ -235,6 +263,24 @@ class Embeddings:
                 [(id_, model, key) for id_, key in zip(rows.ids, rows.hashes, strict=True)],
             )
         return len(rows.hashes)
+
+    async def of(self, owner: Account, texts: Collection[str]) -> dict[str, Vector]:
+        """The stored vectors of the current model of these texts of the owner, of length 1; some may have none."""
+        keys = {text_hash(text): text for text in texts}
+        rows = await self._db.fetch(
+            "SELECT text_hash, scale, data FROM embeddings WHERE id BETWEEN :lo AND :hi AND model = :model"
+            " AND data != x'' AND hex(text_hash) IN (SELECT value FROM json_each(:hashes))",
+            _range(owner) | {"model": await self._model(), "hashes": json.dumps([key.hex().upper() for key in keys])},
+        )
+        found = dict(zip((row["text_hash"] for row in rows), unpack(rows), strict=True)) if rows else {}
+        centre = await self.centre(owner) if len(found) < len(keys) else None
+        if centre is not None:
+            pages = await self._pages.all(owner, await self._model())
+            hashes, matrix = await off_loop(
+                partial(told, pages, keys.keys() - found.keys(), centre), size=sum(len(page.held) for page in pages)
+            )
+            found |= zip(hashes, matrix, strict=True)
+        return {keys[key]: vector for key, vector in found.items()}
 
     async def query(self, owner: Account, text: str) -> Vector | None:
         """The vector of a question: kept in memory only, never stored. None when it has none.

@@ -112,7 +112,8 @@ class Journal:
         """Give a line the words, the kind and the cost of ``new``; all else stays. Own words are distilled again."""
         again = said.role == "user" and new.kind == "said"
         rows = await self._db.returning(
-            "UPDATE journal SET text = :text, kind = :kind, tokens = :tokens, text_hash = :hash, revised = :again"
+            "UPDATE journal SET text = :text, kind = :kind, tokens = :tokens, text_hash = :hash, revised = :again,"
+            " read_to = 0, second_at = NULL"
             f" WHERE id = :id AND id BETWEEN :lo AND :hi RETURNING {LINE.replace('j.', '')}",
             {
                 "text": new.text,

@@ -36,7 +36,8 @@ class Account:
     """One user of one platform; the owner of memories.
 
     ``no`` is internal and never reused. ``language`` is "zh" or "en", ``zone`` an IANA time zone.
-    ``language_fixed`` tells that the owner chose the language and what they write does not change it.
+    ``language_fixed`` tells that the owner chose the language and what they write does not change it, ``zone_from``
+    where the zone comes from: the operator's "default", what the owner "said", or what they "set" by command.
     """
 
     no: int
@@ -46,6 +47,7 @@ class Account:
     language: str = "en"
     zone: str = "UTC"
     language_fixed: bool = False
+    zone_from: Literal["default", "said", "set"] = "default"
 
     @property
     def first_id(self) -> int:
@@ -131,7 +133,7 @@ class Provenance:
 
     ``doubts`` is the sure memory this unsure one was said against, as long as that one stands; ``asked_at`` when
     its owner was asked which of the two holds. ``ended_at`` is when the words were said that ended it where
-    nothing took its place, ``retired_at`` when that was worked out.
+    nothing took its place, ``ended_by`` the line they stand in, ``retired_at`` when that was worked out.
     """
 
     audience: int
@@ -150,6 +152,7 @@ class Provenance:
     doubts: int | None = None
     asked_at: datetime | None = None
     ended_at: datetime | None = None
+    ended_by: int | None = None
 
     @property
     def unsure(self) -> bool:

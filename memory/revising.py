@@ -113,10 +113,14 @@ class Revising:
                     await store.uncite(owner, entry.id, lines)
                     continue
                 if entry.id in seen:
-                    closed += await store.closed_by(owner, [entry.id], [])
+                    closed += await self._closed_by(owner, entry)
                     gone.append(entry)
                 await store.erase(owner, [entry.id])
             closed += await store.closed_by(owner, [], lines)
         erased = {entry.id for entry in gone}
         await self._gate.restore(owner, [entry for entry in closed if entry.id not in erased], now=now)
         return gone
+
+    async def _closed_by(self, owner: Account, entry: Entry) -> list[Entry]:
+        """What was closed in favour of a memory; a fact may have overtaken a profile line."""
+        return [each for store in self._stores.entries for each in await store.closed_by(owner, [entry.id], [])]

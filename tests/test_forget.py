@@ -18,6 +18,7 @@ from memory.model import Account, Candidate, Citation, Message
 from memory.ports import Vector
 from memory.promises import Promises
 from memory.sealed import Segments
+from memory.sessions import Reach
 from memory.stores import Stores
 from memory.traces import Traces
 from memory.waiting import Waits
@@ -411,7 +412,7 @@ async def test_what_was_hidden_during_a_distillation_has_its_turn_after_undo(wor
     deletion = await world.forget("缬沙坦")
     later = await world.shelf.say("今天天气不错")
     async with world.shelf.db.transaction():
-        await world.shelf.sessions.finish(world.owner, message.session, upto=later.id)
+        await world.shelf.sessions.finish(world.owner, message.session, Reach(later.id))
     await world.forgetting.undo(world.owner, deletion, now=world.shelf.clock())
     now = world.shelf.clock.advance(minutes=31)
     batch = await world.shelf.sessions.claim(world.owner, message.session, now=now, lease_seconds=1, limit=9)

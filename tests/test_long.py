@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -13,6 +15,7 @@ import pytest
 from config.settings import RecallSettings
 from memory import db as database
 from memory.block import block
+from memory.clock import stamp
 from memory.db import migrations
 from memory.embedding import Embeddings, spoken, text_hash
 from memory.forget import Forgetting
@@ -297,13 +300,25 @@ async def test_long_texts_of_an_old_file_are_cut_when_it_is_opened_again(
     path = tmp_path / "old" / "r.db"
     with monkeypatch.context() as patch:
         patch.setattr(database, "migrations", lambda: [step for step in migrations() if step[0] < 5])
-        old = await Shelf.open(path, clock)
-        long = await old.say(LONG["zh"])
-        await old.db.close()
+        await (await database.Database.open(path)).close()
+    line, at = (1 << 24) | 1, stamp(clock())
+    with contextlib.closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute(
+            "INSERT INTO accounts (platform, user_id, name, language, zone, next_seq, created_at)"
+            " VALUES ('console', '1001', 'Lin', 'zh', 'Asia/Shanghai', 2, ?)",
+            (at,),
+        )
+        raw.execute("INSERT INTO chats (platform, key, private, created_at) VALUES ('console', 'dm:1001', 1, ?)", (at,))
+        raw.execute("INSERT INTO sessions (chat, started_at, last_at) VALUES (1, ?, ?)", (at, at))
+        raw.execute("INSERT INTO session_members (session, account) VALUES (1, 1)")
+        raw.execute(
+            "INSERT INTO journal (id, chat, session, role, speaker, at, text, kind, tokens, text_hash)"
+            " VALUES (?, 1, 1, 'user', 'Lin', ?, ?, 'said', 0, ?)",
+            (line, at, LONG["zh"], text_hash(spoken("Lin", LONG["zh"]))),
+        )
     shelf = await Shelf.open(path, clock)
     world = world_of(shelf)
-    world.shelf.said.append(long)
     await world.fill()
     found = await world.ask(ASKED["zh"])
-    assert [(unit.id, "单簧管" in unit.text) for unit in found] == [(long.id, True)]
+    assert [(unit.id, "单簧管" in unit.text) for unit in found] == [(line, True)]
     await shelf.db.close()

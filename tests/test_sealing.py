@@ -291,6 +291,16 @@ async def test_pages_fill_up_and_a_vector_is_never_embedded_twice(world: Forgett
         assert found[held.slot(text_hash(text))] == pytest.approx(1.0, abs=0.01)
 
 
+async def test_a_sealed_vector_is_given_out_like_any_other(world: Forgettable) -> None:
+    await world.stores.embeddings.fill(world.owner, ["sealed", "sealed, too"])
+    await world.stores.embeddings.seal(world.owner, CENTRE)
+    await world.stores.embeddings.fill(world.owner, ["loose"])
+    found = await world.stores.embeddings.of(world.owner, ["loose", "sealed", "never said"])
+    assert set(found) == {"loose", "sealed"}
+    for text, vector in found.items():
+        np.testing.assert_allclose(vector, await vector_of(text), atol=0.005)
+
+
 async def test_the_first_centre_of_a_model_stays(world: Forgettable) -> None:
     await world.stores.embeddings.fill(world.owner, ["a", "b"])
     await world.stores.embeddings.seal(world.owner, CENTRE)
