@@ -91,7 +91,7 @@ class Memory:
             db, self._chats, self._sessions, self._stores, gate=self._gate, answering=self._answering
         )
         self._forgetting = Forgetting(db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes))
-        self._recall = Recall(self._stores, self._indexes, settings.recall, count)
+        self._recall = Recall(self._stores, self._indexes, settings.recall, count, completer=completer)
         self._housekeeping = Housekeeping(
             settings,
             self._accounts,

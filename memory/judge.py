@@ -58,11 +58,15 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The rows that may be shown, best first; the level of the question; ids left out, with reasons."""
+    """The rows that may be shown, best first; the level of the question; ids left out, with reasons.
+
+    ``fused`` says that other wordings of the question had a share in it, and the order is that of the findings.
+    """
 
     candidates: tuple[Contender, ...] = ()
     level: float | None = None
     left_out: tuple[tuple[int, str], ...] = ()
+    fused: bool = False
 
 
 def visible(audience: int, room: Chat) -> bool:

@@ -6,32 +6,41 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
 from config.settings import RecallSettings
 from memory import dates
 from memory.block import frame, line
+from memory.fusing import fused
 from memory.index import Indexes, OwnerIndex
 from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, usable_rows, visible
-from memory.lexicon import after_the_bot, asked_in, needs_context, personal
+from memory.lexicon import after_the_bot, asked_in, is_question, needs_context, personal
 from memory.model import PRIVATE, SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
 from memory.offloop import off_loop
-from memory.ports import EmbedderUnavailable, TokenCounter, Vector
+from memory.ports import Completer, EmbedderUnavailable, TokenCounter, Vector
+from memory.rewriting import Rewriter
 from memory.score import Question
 from memory.shipped import Probes, Shipped
-from memory.showing import Shelf, memory_unit, read, units
+from memory.showing import OFTEN, Shelf, memory_unit, read, units
 from memory.slots import slot
 from memory.stores import Stores
-from memory.threshold import Null, measure, telling
+from memory.threshold import NOTHING_BELOW, Null, measure, telling
 from memory.words import query_terms
 
 __all__ = ["Recall", "RecallOptions", "visible"]
 
 ALWAYS_TOKENS: Final = 200
 """Budget of the lines that are read on every turn, within the whole."""
+OFTEN_MOST: Final = 5
+OFTEN_FROM: Final = 3
+OFTEN_DAYS: Final = 90
+"""The most used memories are read on every turn, too: this many at most, each behind this many replies at least,
+the last of them no longer ago than that. Three, for a subject that is asked about again the same day is no habit."""
+OFTEN_READ: Final = 20
+"""Of each kind, how many are looked at: some may not be used in the room."""
 REFUSALS: Final = 5
 """Units that did not fit the budget after which no shorter one is looked for."""
 CONTEXT_CHARACTERS: Final = 400
@@ -72,11 +81,23 @@ class _Asked:
 class Recall:
     """Finds what an owner's memory holds for a question, and may keep silent."""
 
-    def __init__(self, stores: Stores, indexes: Indexes, settings: RecallSettings, count: TokenCounter) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        indexes: Indexes,
+        settings: RecallSettings,
+        count: TokenCounter,
+        *,
+        completer: Completer | None = None,
+    ) -> None:
+        """``completer`` puts unclear questions into other words, where the settings ask for it."""
         self._stores = stores
         self._indexes = indexes
         self._settings = settings
         self._count = count
+        self._rewriter = None
+        if completer is not None and settings.rewrite:
+            self._rewriter = Rewriter(completer, seconds=settings.rewrite_seconds)
         self._at_once = asyncio.Semaphore(AT_ONCE)
         self._shipped = Shipped(stores.embeddings)
         self._nulls: OrderedDict[tuple[int, int, str, str | None], Null] = OrderedDict()
@@ -92,20 +113,21 @@ class Recall:
         """One list, best first, of what may be used in ``room`` at ``now`` (aware UTC) and fits the budget."""
         started = time.perf_counter()
         notes: list[str] = []
-        asked = None
+        limits = Limits(room, now, options.exclude, options.asked, options.threshold, self._settings.false_positives)
+        judged = Judged()
         if question.strip() and not options.everything:
-            asked = await self._asked(owner, question, now=now, context=options.context, notes=notes)
+            judged = await self._found(owner, question, limits, context=options.context, notes=notes)
         async with self._at_once:
             shelf = self._shelf(owner, options)
             left_out = _fill(shelf, await self._always(owner, room=room, now=now), within=ALWAYS_TOKENS)
+            always = len(shelf.units)
             if options.everything:
                 left_out += _fill(shelf, await self._known(owner, room=room, now=now))
-            limits = Limits(
-                room, now, options.exclude, options.asked, options.threshold, self._settings.false_positives
-            )
-            judged = Judged() if asked is None else await self._judge(owner, asked, limits)
             found = await read(self._stores, owner, judged.candidates, room=room, now=now)
             left_out += _fill(shelf, units(judged.candidates, found, options.exclude))
+        if judged.fused:
+            # What the question found has its place for sure; only then is it put in order.
+            shelf.units[always:] = sorted(shelf.units[always:], key=lambda unit: -unit.score)
         return Recollection(
             units=tuple(shelf.units),
             level=judged.level,
@@ -113,6 +135,24 @@ class Recall:
             notes=tuple(notes),
             milliseconds=round((time.perf_counter() - started) * 1_000, 3),
         )
+
+    async def _found(
+        self, owner: Account, question: str, limits: Limits, *, context: tuple[str, ...], notes: list[str]
+    ) -> Judged:
+        """What answers the question; asked in other words, too, where it says too little or finds too little."""
+        asked = await self._asked(owner, question, now=limits.now, context=context, notes=notes)
+        async with self._at_once:
+            first = await self._judge(owner, asked, limits)
+        if self._rewriter is None or not _unclear(question, first, limits):
+            return first
+        queries, note = await self._rewriter.queries(owner, question, context=context, now=limits.now)
+        notes.append(note)
+        others: list[Judged] = []
+        for query in queries:
+            again = await self._asked(owner, query, now=limits.now, context=(), notes=notes)
+            async with self._at_once:
+                others.append(await self._judge(owner, again, limits))
+        return fused(first, others) if others else first
 
     def _shelf(self, owner: Account, options: RecallOptions) -> Shelf:
         def cost(unit: Recalled) -> int:
@@ -123,9 +163,24 @@ class Recall:
         return Shelf(cost, max(options.max_tokens - self._count(frame(owner)), 0))
 
     async def _always(self, owner: Account, *, room: Chat, now: datetime) -> list[Recalled]:
-        """What holds whatever is asked: the owner's name, allergies and the like."""
+        """What holds whatever is asked: the owner's name, allergies and the like, then the few most used memories."""
         held = [e for e in await self._stores.profile.live(owner, now=now) if visible(e.provenance.audience, room)]
-        return [_known_unit(entry, always=True) for entry in held if _is_always(entry)]
+        lines = [_known_unit(entry, always=True) for entry in held if _is_always(entry)]
+        often = [
+            replace(_known_unit(entry, always=True), scores={OFTEN: float(uses)})
+            for uses, entry in await self._often(owner, now=now)
+            if visible(entry.provenance.audience, room) and not _is_always(entry)
+        ]
+        return lines + often[:OFTEN_MOST]
+
+    async def _often(self, owner: Account, *, now: datetime) -> list[tuple[int, Entry]]:
+        """The memories that answered most often of late, with the number of times, the most used first."""
+        used: list[tuple[int, Entry]] = []
+        for store in self._stores.entries:
+            used += await store.most_used(
+                owner, least=OFTEN_FROM, most=OFTEN_READ, since=now - timedelta(days=OFTEN_DAYS), now=now
+            )
+        return sorted(used, key=lambda pair: -pair[0])
 
     async def _known(self, owner: Account, *, room: Chat, now: datetime) -> list[Recalled]:
         """All that is known, the profile first, then what is important and was said last."""
@@ -203,6 +258,17 @@ def _search_text(question: str, context: tuple[str, ...]) -> str:
     return f"{before}\n{question}"
 
 
+def _unclear(question: str, first: Judged, limits: Limits) -> bool:
+    """Whether a question is worth a model's other words: it says too little alone, or what it finds is in doubt.
+
+    Only what asks is, in a memory that holds something; mere talk needs no search, let alone a second one.
+    """
+    if first.level is None or not is_question(question):
+        return False
+    grey = NOTHING_BELOW <= first.level < 1 - limits.false_positives
+    return needs_context(question, len(query_terms(question))) or (grey and personal(question))
+
+
 def _fill(
     shelf: Shelf, shown: Iterable[Recalled | tuple[int, str]], *, within: int | None = None
 ) -> list[tuple[int, str]]:
@@ -224,8 +290,8 @@ def _known_unit(entry: Entry, *, always: bool = False) -> Recalled:
     return memory_unit(Contender(entry.id, entry.kind, 0.0, "always" if always else "full"), entry)
 
 
-def _is_always(entry: ProfileLine) -> bool:
-    return entry.subject == SELF and slot(entry.attribute).always
+def _is_always(entry: Entry) -> bool:
+    return isinstance(entry, ProfileLine) and entry.subject == SELF and slot(entry.attribute).always
 
 
 def _weight(entry: Entry) -> tuple[bool, float, datetime]:

@@ -19,6 +19,8 @@ from memory.words import terms
 
 SHORT: Final = {"zh": 12, "en": 40}
 """Characters up to which a line is too short to be understood without the question before it."""
+OFTEN: Final = "uses"
+"""Score that says why a memory is read on every turn: how many replies were given with it."""
 COVERED: Final = 0.8
 """Share of a row's terms that those shown from the same source must hold for the row to add nothing."""
 _CLAUSE: Final = re.compile(r"[,.;!?，。；！？\n]+")
@@ -150,7 +152,9 @@ class Shelf:
             # An always-read line that is found as well keeps what spoke for it: it is about the question, too.
             better = unit if unit.score > kept.score else kept
             cites = tuple(dict.fromkeys(kept.cites + unit.cites))
-            self.units[twin] = replace(kept, cites=cites, score=better.score, scores=better.scores)
+            # One that is read on every turn for its use alone is found like any other once it is asked about.
+            band = unit.band if OFTEN in kept.scores else kept.band
+            self.units[twin] = replace(kept, cites=cites, score=better.score, scores=better.scores, band=band)
             return "shown" if kept.id == unit.id else "repeats"
         if self._budget is not None:
             spent = self._spent + self._cost(unit)

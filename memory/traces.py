@@ -26,6 +26,16 @@ class Trace:
     data: Mapping[str, Any]
 
 
+def rested_on(data: Mapping[str, Any]) -> list[int]:
+    """The memories that a reply with this trace was given with because they were asked about.
+
+    What is read on every turn anyway is none of them, nor is what was only perhaps related, nor what came with all
+    that is known (and so has no score).
+    """
+    recalled = [unit for unit in data.get("recalled", ()) if unit["band"] == "full" and unit["scores"]]
+    return [unit["id"] for unit in recalled if unit["kind"] != "message"]
+
+
 class Traces:
     """Traces in the range of the account that was answered."""
 
