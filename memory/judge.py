@@ -13,8 +13,8 @@ from memory.index import EVENT, KINDS, MESSAGE, NOWHERE, OwnerIndex
 from memory.lexical import Background, WordSearch
 from memory.lexicon import mentioned
 from memory.model import EVERYWHERE, Chat, Kind, Span
-from memory.score import Column, Question, Ranking, rank
-from memory.threshold import Null, telling
+from memory.score import Question, Ranking, rank
+from memory.threshold import Clues, Null, telling
 from memory.words import query_terms
 
 Band = Literal["always", "full", "perhaps"]
@@ -99,7 +99,7 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, background: 
     if null is None or not len(best):
         return Judged()
     bar = null.bar(ranking.cosine)
-    speaks = evidence(index, question, ranking, null, pool=pool, background=background)
+    speaks = null.evidence(clues(index, question, ranking, pool=pool, background=background, now=limits.now))
     strongest = float(speaks[offered].max())
     in_time = rows_in_time(index, question, ranking, limits.now)
     most = bar.most(strongest, limits.false_positives, in_time=bool(in_time))
@@ -119,16 +119,27 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, background: 
     return Judged(tuple(candidates), round(bar.best.level(strongest), 4), tuple(left_out[:REASONS_KEPT]))
 
 
-def evidence(
-    index: OwnerIndex, question: Question, ranking: Ranking, null: Null, *, pool: Mask, background: Background
-) -> Column:
-    """How much each row speaks for a question. The names of those who talk count nothing: they are everywhere."""
-    names = {term for name in index.speakers for term in query_terms(name)}
-    terms = tuple(term for term in question.terms if term not in names)
+def clues(
+    index: OwnerIndex, question: Question, ranking: Ranking, *, pool: Mask, background: Background, now: datetime
+) -> Clues:
+    """What a question finds, for the judgement.
+
+    Neither the names of those who talk count, which are everywhere, nor the words of a time: what was said then
+    seldom says when.
+    """
+    passing = [*index.speakers, *(span.words for span in question.spans)]
+    empty = {term for words in passing for term in query_terms(words)}
+    terms = tuple(term for term in question.terms if term not in empty)
     words = ranking.words if len(terms) == len(question.terms) else WordSearch(index, pool).find(terms, background)
-    about = question.personal or bool(mentioned(question.text, index.people))
-    usual = 0.0 if question.usual is None else question.usual[0]
-    return null.evidence(words, ranking.cosine, len(terms), usual=usual, personal=about)
+    dated = question.dates or any(span.end <= now for span in question.spans)
+    return Clues(
+        words=words,
+        cosine=ranking.cosine,
+        terms=len(terms),
+        usual=0.0 if question.usual is None else question.usual[0],
+        timely=ranking.terms["date"] if dated else None,
+        personal=question.personal or bool(mentioned(question.text, index.people)),
+    )
 
 
 def rows_in_time(index: OwnerIndex, question: Question, ranking: Ranking, now: datetime) -> dict[int, Band]:

@@ -289,8 +289,8 @@ async def test_a_small_budget_keeps_what_the_question_found(house: House, model:
     for text in TOLD["zh"]:
         await house.hear(text)
     model.answers = deque([CompleterUnavailable("down"), wording("女儿 大提琴 老师", "备用 门锁 鞋柜")])
-    before = await asked(house, VAGUE, "水管又漏了", max_tokens=300)
-    after = await asked(house, VAGUE, "水管又漏了", max_tokens=300)
+    before = await asked(house, VAGUE, "水管又漏了", max_tokens=500)
+    after = await asked(house, VAGUE, "水管又漏了", max_tokens=500)
     assert before.units
     assert {unit.id for unit in before.units} <= {unit.id for unit in after.units}
 
