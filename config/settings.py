@@ -128,8 +128,8 @@ class RecallSettings(Section):
     )
     timeout_seconds: float = Field(2.0, gt=0, description="Longest wait for the question's vector; then words alone.")
     rewrite: bool = Field(
-        default=True,
-        description="Let the model put a question into other words that is too short, points back or is in doubt.",
+        default=False,
+        description="Let the model put a question into other words that is short, points back or is in doubt: one call.",
     )
     rewrite_seconds: float = Field(3.0, gt=0, description="Longest wait for these words; then the question alone.")
 

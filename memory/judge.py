@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.index import EVENT, KINDS, MESSAGE, NOWHERE, OwnerIndex
-from memory.lexical import Background, WordSearch
+from memory.lexical import WordSearch
 from memory.lexicon import mentioned
 from memory.model import EVERYWHERE, Chat, Kind, Span
 from memory.score import Question, Ranking, rank
-from memory.threshold import Clues, Null, telling
+from memory.shipped import Probes
+from memory.threshold import Clues, Null, heard, telling
 from memory.words import query_terms
 
 Band = Literal["always", "full", "perhaps"]
@@ -83,12 +84,12 @@ def usable_rows(index: OwnerIndex, limits: Limits) -> Mask:
     return np.asarray(usable)
 
 
-def judge(index: OwnerIndex, question: Question, null: Null | None, background: Background, limits: Limits) -> Judged:
+def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Probes, limits: Limits) -> Judged:
     """Rank the usable rows and band them against the null, which is there whenever a row tells something."""
     pool = usable_rows(index, limits)
     if not pool.any():
         return Judged()
-    ranking = rank(index, question, pool, now=limits.now, background=background)
+    ranking = rank(index, question, pool, now=limits.now, background=foreign.background)
     offered = pool & ~np.isin(index.rows["id"], list(limits.exclude))
     order = np.argsort(-ranking.total, kind="stable")
     if not limits.threshold:
@@ -99,7 +100,7 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, background: 
     if null is None or not len(best):
         return Judged()
     bar = null.bar(ranking.cosine)
-    speaks = null.evidence(clues(index, question, ranking, pool=pool, background=background, now=limits.now))
+    speaks = null.evidence(clues(index, question, ranking, pool=pool, foreign=foreign, now=limits.now))
     strongest = float(speaks[offered].max())
     in_time = rows_in_time(index, question, ranking, limits.now)
     most = bar.most(strongest, limits.false_positives, in_time=bool(in_time))
@@ -120,22 +121,25 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, background: 
 
 
 def clues(
-    index: OwnerIndex, question: Question, ranking: Ranking, *, pool: Mask, background: Background, now: datetime
+    index: OwnerIndex, question: Question, ranking: Ranking, *, pool: Mask, foreign: Probes, now: datetime
 ) -> Clues:
     """What a question finds, for the judgement.
 
     Neither the names of those who talk count, which are everywhere, nor the words of a time: what was said then
-    seldom says when.
+    seldom says when. Where nothing is asked, nor do the words of small talk.
     """
     passing = [*index.speakers, *(span.words for span in question.spans)]
     empty = {term for words in passing for term in query_terms(words)}
-    terms = tuple(term for term in question.terms if term not in empty)
-    words = ranking.words if len(terms) == len(question.terms) else WordSearch(index, pool).find(terms, background)
+    terms = [term for term in question.terms if term not in empty]
+    counting = terms if question.asks else [term for term in terms if term not in foreign.idle]
+    words = ranking.words
+    if len(counting) < len(question.terms):
+        words = heard(WordSearch(index, pool), counting, terms, foreign.background)
     dated = question.dates or any(span.end <= now for span in question.spans)
     return Clues(
         words=words,
         cosine=ranking.cosine,
-        terms=len(terms),
+        terms=len(counting),
         usual=0.0 if question.usual is None else question.usual[0],
         timely=ranking.terms["date"] if dated else None,
         personal=question.personal or bool(mentioned(question.text, index.people)),

@@ -17,7 +17,7 @@ from memory.block import frame, line
 from memory.fusing import fused
 from memory.index import Indexes, OwnerIndex
 from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, usable_rows, visible
-from memory.lexicon import after_the_bot, asked_in, is_question, needs_context, personal
+from memory.lexicon import after_the_bot, asked_in, asks_memory, is_question, needs_context, personal
 from memory.model import PRIVATE, SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
 from memory.offloop import off_loop
 from memory.ports import Completer, EmbedderUnavailable, TokenCounter, Vector
@@ -100,7 +100,7 @@ class Recall:
             self._rewriter = Rewriter(completer, seconds=settings.rewrite_seconds)
         self._at_once = asyncio.Semaphore(AT_ONCE)
         self._shipped = Shipped(stores.embeddings)
-        self._nulls: OrderedDict[tuple[int, int, str, str | None], Null] = OrderedDict()
+        self._nulls: OrderedDict[tuple[int, int, str, bool, str | None], Null] = OrderedDict()
 
     async def warm(self) -> None:
         """Embed the shipped questions now, so that no recall has to wait for it; a failure is tried again later."""
@@ -209,6 +209,7 @@ class Recall:
             asks_when=dates.asks_when(question),
             after_bot=after_the_bot(question),
             personal=personal(search),
+            asks=asks_memory(question, personal=personal(search)),
             zone=owner.zone,
         )
         return _Asked(ready, asked_in(search), foreign)
@@ -229,7 +230,7 @@ class Recall:
     async def _judge(self, owner: Account, asked: _Asked, limits: Limits) -> Judged:
         async with self._indexes.of(owner) as index:
             null = await self._null(owner, index, asked, limits) if limits.threshold else None
-            work = partial(judge, index, asked.question, null, asked.foreign.background, limits)
+            work = partial(judge, index, asked.question, null, asked.foreign, limits)
             return await off_loop(work, size=len(index.rows))
 
     async def _null(self, owner: Account, index: OwnerIndex, asked: _Asked, limits: Limits) -> Null | None:
@@ -239,10 +240,12 @@ class Recall:
         if not telling(index, pool).any():
             return None
         place = PRIVATE if limits.room.private else limits.room.audience
-        key = (owner.no, place, asked.language, self._stores.embeddings.model)
+        talk = not asked.question.asks
+        lot = foreign.talk if talk else foreign.asked
+        key = (owner.no, place, asked.language, talk, self._stores.embeddings.model)
         null = self._nulls.get(key)
-        if null is None or not null.fits(rows, vectors=0 if foreign.vectors is None else len(index.vectors)):
-            null = await off_loop(partial(measure, index, foreign, pool), size=rows * len(foreign.texts))
+        if null is None or not null.fits(rows, vectors=0 if lot.vectors is None else len(index.vectors)):
+            null = await off_loop(partial(measure, index, foreign, pool, talk=talk), size=rows * len(lot.terms))
             self._nulls[key] = null
         self._nulls.move_to_end(key)
         if len(self._nulls) > NULLS_KEPT:

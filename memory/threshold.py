@@ -18,11 +18,13 @@ import numpy.ma
 from numpy.typing import NDArray
 
 from memory.index import NOWHERE, OwnerIndex
-from memory.lexical import SATURATION, Words, WordSearch, smallness
+from memory.lexical import SATURATION, Background, Words, WordSearch, smallness
 from memory.shipped import Probes
+from memory.vectors import Matrix
 
 Column = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
@@ -52,6 +54,8 @@ PERSONAL_WEIGHT: Final = 1.5
 
 NOTHING_BELOW: Final = 0.34
 """Level under which nothing is shown (RECALL.md, section 3); costs under 2 % of the answerable questions."""
+TALK_NOTHING_BELOW: Final = 0.98
+"""The same for talk that asks nothing: it needs a memory only if one stands out."""
 LIKELY_FROM: Final = 0.5
 PERHAPS_MOST: Final = (3, 10)
 """How many items a question in the grey band gets, marked "perhaps": below and from LIKELY_FROM."""
@@ -106,12 +110,15 @@ class Bar:
     ``best`` is the curve of the best items of foreign questions, ``floor`` the usual evidence further down,
     ``likely`` the level from which an item beside the best is shown in full, and ``beside`` the share of the way
     from the floor to the best that it has to come to be shown at all, both the higher the smaller the memory.
+    ``nothing`` is the level under which nothing is shown, ``most_ever`` bounds what is even if it is sure.
     """
 
     best: Curve
     floor: float
     likely: float = LIKELY_FROM
     beside: float = 0.0
+    nothing: float = NOTHING_BELOW
+    most_ever: int | None = None
 
     def band(self, best: float, item: float, false_positives: float) -> Literal["full", "perhaps"] | None:
         """Whether an item with this evidence is shown, and how surely, when ``best`` is that of the best item.
@@ -119,7 +126,7 @@ class Bar:
         ``false_positives`` is the share of foreign questions that may get the full budget.
         """
         level = self.best.level(best)
-        if level < NOTHING_BELOW or item < self.floor + self.beside * max(best - self.floor, 0.0):
+        if level < self.nothing or item < self.floor + self.beside * max(best - self.floor, 0.0):
             return None
         sure = 1 - false_positives
         return "full" if level >= sure and self.best.level(item) >= min(self.likely, sure) else "perhaps"
@@ -130,7 +137,7 @@ class Bar:
         ``in_time`` says that some lie in a time the question names, which speaks for them by itself.
         """
         level = self.best.level(best)
-        return None if level >= 1 - false_positives else PERHAPS_MOST[in_time or level >= LIKELY_FROM]
+        return self.most_ever if level >= 1 - false_positives else PERHAPS_MOST[in_time or level >= LIKELY_FROM]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +196,15 @@ def telling(index: OwnerIndex, pool: Mask) -> Mask:
     return np.asarray(pool & ~index.rows["idle"])
 
 
+def heard(search: WordSearch, counting: Sequence[str], terms: Sequence[str], background: Background) -> Words:
+    """What the words of a message find of which only some count; the others are words that were not found."""
+    words = search.find(counting, background)
+    if len(counting) == len(terms):
+        return words
+    whole = search.find(terms, background).idf
+    return Words(words.rows, words.covered * (words.idf / (whole or 1.0)), whole)
+
+
 def said(words: Words, rows: int) -> Column:
     """Share of the highest word score that each row has; in a small memory the words of its neighbours fade.
 
@@ -207,30 +223,41 @@ def apart(cosine: Column, usual: Column | float, rows: int) -> Column:
     return np.asarray(cosine - smallness(rows) * usual)
 
 
-def measure(index: OwnerIndex, foreign: Probes, pool: Mask) -> Null:
-    """Score every foreign question against the rows of a pool, one of them telling at least.
+def measure(index: OwnerIndex, foreign: Probes, pool: Mask, *, talk: bool = False) -> Null:
+    """Score every foreign question, or all foreign ``talk``, against the rows of a pool, one of them telling at least.
 
     Takes long enough to belong in a thread.
     """
+    lot = foreign.talk if talk else foreign.asked
     search, tells = WordSearch(index, pool), telling(index, pool)
-    found = [search.find(terms, foreign.others(terms)) for terms in foreign.terms]
+    found = [
+        heard(search, counting, terms, foreign.others(terms))
+        for counting, terms in zip(lot.counting, lot.terms, strict=True)
+    ]
     rows = int(np.count_nonzero(pool))
-    cosines, usual = _probe_cosines(index, foreign, tells), foreign.usuals()
+    cosines, usual = _lot_cosines(index, lot.vectors, tells), foreign.usuals(lot)
     bare = Null(
         rows=rows,
-        vectors=0 if foreign.vectors is None else len(index.vectors),
+        vectors=0 if lot.vectors is None else len(index.vectors),
         cosine=None if cosines is None else _curve(apart(np.nanmax(cosines, axis=1), usual, rows), _LEAST_COSINE),
         alone=Bar(Curve(0.0, 1.0), 0.0),
         both=None,
     )
     blank = np.full(len(pool), np.nan)
-    pairs = list(zip(found, map(len, foreign.terms), strict=True))
+    pairs = list(zip(found, map(len, lot.counting), strict=True))
+    bar = _talk_bar if talk else _bar
     alone = [bare.evidence(Clues(words, blank, terms))[tells] for words, terms in pairs]
     both = None
     if cosines is not None:
         seen = zip(pairs, cosines, usual, strict=False)
-        both = _bar([bare.evidence(Clues(words, row, terms, near))[tells] for (words, terms), row, near in seen])
-    return replace(bare, alone=_bar(alone), both=both)
+        both = bar([bare.evidence(Clues(words, row, terms, near))[tells] for (words, terms), row, near in seen])
+    return replace(bare, alone=bar(alone), both=both)
+
+
+def _talk_bar(evidence: Sequence[Column]) -> Bar:
+    """The bar for talk that asks nothing: only what stands out is shown, and little of it."""
+    usual = _bar(evidence)
+    return replace(usual, nothing=TALK_NOTHING_BELOW, likely=TALK_NOTHING_BELOW, most_ever=PERHAPS_MOST[-1])
 
 
 def _bar(evidence: Sequence[Column]) -> Bar:
@@ -247,13 +274,13 @@ def _bar(evidence: Sequence[Column]) -> Bar:
     )
 
 
-def _probe_cosines(index: OwnerIndex, foreign: Probes, pool: Mask) -> Column | None:
-    """(probes, rows) cosines, NaN where a row has no vector; None when nothing can be compared."""
+def _lot_cosines(index: OwnerIndex, vectors: Matrix | None, pool: Mask) -> Column | None:
+    """(messages, rows) cosines, NaN where a row has no vector; None when nothing can be compared."""
     slots = index.rows["vector"]
     known = np.flatnonzero(pool & (slots != NOWHERE))
     found = None
-    if foreign.vectors is not None and len(known):
-        found = index.vectors.best(foreign.vectors, slots[known].astype(np.intp))
+    if vectors is not None and len(known):
+        found = index.vectors.best(vectors, slots[known].astype(np.intp))
     if found is None:
         return None
     cosines = np.full((len(found), len(pool)), np.nan)

@@ -549,4 +549,4 @@ async def test_the_block_gives_day_kind_subject_and_doubt(world: World) -> None:
 
 
 def test_the_probes_are_nobodys_words() -> None:
-    assert len({text_hash(text) for text in PROBES}) == 320
+    assert len({text_hash(text) for text in PROBES}) == 440

@@ -13,7 +13,7 @@ import pytest
 from bot.embedders import LocalEmbedder
 from memory.index import OwnerIndex
 from memory.judge import Judged, Limits, judge
-from memory.lexicon import personal
+from memory.lexicon import asks_memory, personal
 from memory.ports import Vector
 from memory.score import Question
 from memory.shipped import Probes, packed, probe_texts, probes, shipped_texts, shipped_vectors, told_texts
@@ -67,22 +67,24 @@ def vector_of(text: str) -> Vector:
 
 
 def asking(index: OwnerIndex, *, vectors: bool = True) -> Ask:
-    nulls: dict[str, Null] = {}
+    nulls: dict[tuple[str, bool], Null] = {}
 
     def ask(question: str, language: str) -> Judged:
         foreign = shipped(language, vectors=vectors)
         pool = np.ones(len(index.rows), dtype=bool)
-        if language not in nulls and pool.any():
-            nulls[language] = measure(index, foreign, pool)
+        about, asks = personal(question), asks_memory(question, personal=personal(question))
+        if (language, asks) not in nulls and pool.any():
+            nulls[language, asks] = measure(index, foreign, pool, talk=not asks)
         vector = vector_of(question) if vectors else None
         ready = Question(
             question,
             tuple(query_terms(question)),
             vector,
             usual=foreign.usual(vector),
-            personal=personal(question),
+            personal=about,
+            asks=asks,
         )
-        return judge(index, ready, nulls.get(language), foreign.background, Limits(PRIVATE_ROOM, START))
+        return judge(index, ready, nulls.get((language, asks)), foreign, Limits(PRIVATE_ROOM, START))
 
     return ask
 
@@ -203,10 +205,10 @@ def test_in_a_large_memory_foreign_questions_stay_below() -> None:
         for row in source.standard_normal((40, 16)).astype(np.float32)
     ]
     limits = Limits(PRIVATE_ROOM, START)
-    full = [judge(index, q, null, foreign.background, limits).level for q in asked]
+    full = [judge(index, q, null, foreign, limits).level for q in asked]
     assert np.mean([level is not None and level >= 0.95 for level in full]) <= 0.15
     sure = Question("word5 thing5", ("word5", "thing5"), matrix[4] / np.linalg.norm(matrix[4]))
-    assert judge(index, sure, null, foreign.background, limits).candidates[0].id == 5
+    assert judge(index, sure, null, foreign, limits).candidates[0].id == 5
 
 
 def test_a_null_is_measured_again_once_the_memory_has_grown_by_a_fifth() -> None:
