@@ -19,6 +19,7 @@ import typer
 from bot import __version__, logs, replay, setup
 from bot import app as composition
 from bot import check as checks
+from bot.bench import abstain as bench_abstain
 from bot.bench import cost as bench_cost
 from bot.bench import delivery as bench_delivery
 from bot.bench import recall as bench_recall
@@ -42,7 +43,9 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-bench = typer.Typer(help="Measure recall, writing, speed, delivery or cost on this machine.", no_args_is_help=True)
+bench = typer.Typer(
+    help="Measure recall, silence, writing, speed, delivery or cost on this machine.", no_args_is_help=True
+)
 cli.add_typer(bench, name="bench")
 
 Data = Annotated[
@@ -131,6 +134,22 @@ def recall_bench(
 ) -> None:
     """Measure how well recall finds what a question needs."""
     _look(lambda: bench_recall.main(data, as_json=as_json, embedder=embedder))
+
+
+@bench.command(name="abstain")
+def abstain_bench(
+    *,
+    data: Annotated[Path, typer.Option("--data", metavar="DIR", help="Folder with the question sets.")],
+    as_json: Json = False,
+    embedder: Annotated[
+        Literal["auto", "endpoint", "local", "none"], typer.Option("--embedder", help="Where vectors come from.")
+    ] = "local",
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="DIR", help="Folder for the curve as a picture.")
+    ] = None,
+) -> None:
+    """Measure how well recall keeps silent about what it was never told, and for small talk."""
+    _look(lambda: bench_abstain.main(data, as_json=as_json, embedder=embedder, plot=plot))
 
 
 @bench.command(name="speed")

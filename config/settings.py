@@ -129,7 +129,7 @@ class RecallSettings(Section):
     timeout_seconds: float = Field(2.0, gt=0, description="Longest wait for the question's vector; then words alone.")
     rewrite: bool = Field(
         default=False,
-        description="Let the model put a question into other words that is short, points back or is in doubt: one call.",
+        description="Let the model reword a question that is short, points back or is in doubt (one more call).",
     )
     rewrite_seconds: float = Field(3.0, gt=0, description="Longest wait for these words; then the question alone.")
 

@@ -117,7 +117,7 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
             left_out.append((int(index.rows["id"][row]), "unsure"))
         else:
             candidates.append(_candidate(index, ranking, row, chosen))
-    return Judged(tuple(candidates), round(bar.best.level(strongest), 4), tuple(left_out[:REASONS_KEPT]))
+    return Judged(tuple(candidates), round(bar.best.level(strongest), 6), tuple(left_out[:REASONS_KEPT]))
 
 
 def clues(
