@@ -18,6 +18,7 @@ import typer
 
 from bot import __version__, logs, replay, setup
 from bot import app as composition
+from bot import calibrate as calibration
 from bot import check as checks
 from bot.bench import abstain as bench_abstain
 from bot.bench import cost as bench_cost
@@ -108,6 +109,24 @@ def check(
         return FAILED if any(finding.level == "fail" for finding in findings) else 0
 
     _look(look, data=data)
+
+
+@cli.command()
+def calibrate(
+    owner: Annotated[str | None, typer.Argument(metavar="PLATFORM:ID", help="Whose memory to measure.")] = None,
+    *,
+    sample: Annotated[
+        Literal["en", "zh"] | None, typer.Option("--sample", help="Measure statements that ship instead of a person.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the curve to FILE, .svg or .png.")
+    ] = None,
+    data: Data = None,
+) -> None:
+    """Show where recall draws its lines in a person's memory: numbers, never words."""
+    if (owner is None) == (sample is None):
+        _leave("Name one person as PLATFORM:ID, or --sample en (or zh).", MISUSED)
+    _work(lambda settings: calibration.main(settings, owner=owner, sample=sample, plot=plot), data=data)
 
 
 @cli.command(name="replay")

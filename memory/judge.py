@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
@@ -25,6 +26,13 @@ MOST_CANDIDATES: Final = 200
 """Rows looked at in full; far more than any budget holds."""
 REASONS_KEPT: Final = 20
 """Rows named in the trace among those left out; the best of them."""
+ARMS: Final[Mapping[Kind, str]] = {
+    "profile": "profile",
+    "event": "timeline",
+    "fact": "facts",
+    "message": "journal",
+}
+"""The arms of recall by what they find, as the trace names them."""
 NARROW: Final = timedelta(days=8)
 """A period up to this long, all of it past, brings back what was said in it even without a common word."""
 
@@ -62,12 +70,14 @@ class Judged:
     """The rows that may be shown, best first; the level of the question; ids left out, with reasons.
 
     ``fused`` says that other wordings of the question had a share in it, and the order is that of the findings.
+    ``arms`` tell by arm what was looked at and what was found.
     """
 
     candidates: tuple[Contender, ...] = ()
     level: float | None = None
     left_out: tuple[tuple[int, str], ...] = ()
     fused: bool = False
+    arms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def visible(audience: int, room: Chat) -> bool:
@@ -107,17 +117,38 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
     candidates: list[Contender] = []
     left_out: list[tuple[int, str]] = []
     for row in map(int, best):
+        chosen: Band | None = bar.band(strongest, float(speaks[row]), limits.false_positives)
         by_time = in_time.get(row)
-        chosen = (
-            by_time if by_time == "full" else bar.band(strongest, float(speaks[row]), limits.false_positives) or by_time
-        )
+        chosen = by_time if by_time == "full" else chosen or by_time
         if chosen is None:
             left_out.append((int(index.rows["id"][row]), "unrelated"))
         elif most is not None and chosen == "perhaps" and len(candidates) >= most:
             left_out.append((int(index.rows["id"][row]), "unsure"))
         else:
-            candidates.append(_candidate(index, ranking, row, chosen))
-    return Judged(tuple(candidates), round(bar.best.level(strongest), 6), tuple(left_out[:REASONS_KEPT]))
+            candidates.append(_candidate(index, ranking, row, chosen, level=bar.best.level(float(speaks[row]))))
+    return Judged(
+        tuple(candidates),
+        round(bar.best.level(strongest), 6),
+        tuple(left_out[:REASONS_KEPT]),
+        arms=_arms(index, ranking, pool, candidates),
+    )
+
+
+def _arms(index: OwnerIndex, ranking: Ranking, pool: Mask, offered: Sequence[Contender]) -> dict[str, dict[str, float]]:
+    """What each arm looked at, the best it found by words, by meaning and by time, and how many rows it offers."""
+    told: dict[str, dict[str, float]] = {}
+    for number, kind in enumerate(KINDS):
+        rows = pool & (index.rows["kind"] == number)
+        if rows.any():
+            cosine = ranking.cosine[rows]
+            told[ARMS[kind]] = {
+                "rows": int(np.count_nonzero(rows)),
+                "words": round(float(ranking.words.rows[rows].max()), 3),
+                "cosine": round(float(np.nanmax(cosine)), 3) if not np.isnan(cosine).all() else 0.0,
+                "in_time": int(np.count_nonzero(ranking.terms["date"][rows] > 0)),
+                "offered": sum(contender.kind == kind for contender in offered),
+            }
+    return told
 
 
 def clues(
@@ -154,7 +185,7 @@ def rows_in_time(index: OwnerIndex, question: Question, ranking: Ranking, now: d
     if not question.spans:
         return {}
     hits = np.flatnonzero(ranking.terms["date"] > 0)
-    past = any(_narrow_past(span, now) for span in question.spans)
+    past = question.asks and any(_narrow_past(span, now) for span in question.spans)
     kinds = index.rows["kind"]
     return {
         int(row): "full" if kinds[row] == EVENT else "perhaps"
@@ -167,7 +198,7 @@ def _narrow_past(span: Span, now: datetime) -> bool:
     return span.end <= now and span.end - span.start <= NARROW
 
 
-def _candidate(index: OwnerIndex, ranking: Ranking, row: int, chosen: Band) -> Contender:
+def _candidate(index: OwnerIndex, ranking: Ranking, row: int, chosen: Band, *, level: float | None = None) -> Contender:
     columns = index.rows
     message = columns["kind"][row] == MESSAGE
     before = int(columns["previous"][row])
@@ -179,5 +210,5 @@ def _candidate(index: OwnerIndex, ranking: Ranking, row: int, chosen: Band) -> C
         band=chosen,
         cites=(int(columns["id"][row]),) if message else index.cites.get(row, ()),
         asked=int(columns["id"][before]) if asked else None,
-        scores=ranking.explain(row),
+        scores=ranking.explain(row) | ({} if level is None else {"level": round(level, 4)}),
     )

@@ -14,6 +14,7 @@ from typing import Final
 from config.settings import RecallSettings
 from memory import dates
 from memory.block import frame, line
+from memory.calibrating import Calibration, calibrate
 from memory.fusing import fused
 from memory.index import Indexes, OwnerIndex
 from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, usable_rows, visible
@@ -107,6 +108,15 @@ class Recall:
         for tongue in ("zh", "en"):
             await self._shipped.fetch(tongue)
 
+    async def calibrate(self, owner: Account, *, now: datetime) -> Calibration:
+        """How well the owner's whole memory tells what it was told from what it was not. Raises EmbedderUnavailable."""
+        await self.warm()
+        foreign = {tongue: self._shipped.probes(tongue) for tongue in ("zh", "en")}
+        anywhere = Chat(0, owner.platform, "", private=True)
+        limits = Limits(anywhere, now, false_positives=self._settings.false_positives)
+        async with self._indexes.of(owner) as index:
+            return await calibrate(owner, index, self._stores, foreign, limits)
+
     async def recall(
         self, owner: Account, question: str, *, now: datetime, room: Chat, options: RecallOptions
     ) -> Recollection:
@@ -134,6 +144,7 @@ class Recall:
             left_out=(*left_out[:REASONS_KEPT], *judged.left_out),
             notes=tuple(notes),
             milliseconds=round((time.perf_counter() - started) * 1_000, 3),
+            arms=judged.arms,
         )
 
     async def _found(
