@@ -126,7 +126,7 @@ def calibrate(
     """Show where recall draws its lines in a person's memory: numbers, never words."""
     if (owner is None) == (sample is None):
         _leave("Name one person as PLATFORM:ID, or --sample en (or zh).", MISUSED)
-    _work(lambda settings: calibration.main(settings, owner=owner, sample=sample, plot=plot), data=data)
+    _look(lambda: calibration.main(load(overrides=_overrides(data)), owner=owner, sample=sample, plot=plot), data=data)
 
 
 @cli.command(name="replay")

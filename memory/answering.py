@@ -14,7 +14,6 @@ from memory.journal import Line
 from memory.model import Account, Chat, Message
 from memory.sessions import Sessions
 from memory.stores import Stores
-from memory.traces import rested_on
 from memory.waiting import Wait
 
 log = logging.getLogger(__name__)
@@ -99,15 +98,10 @@ class Answering:
             (reply,) = await self._stores.journal.add(owner, chat, session, [line])
             if trace is not None:
                 await self._stores.traces.add(owner, chat, reply.id, trace, at=line.at)
-                await self._count_uses(owner, trace, at=line.at)
+                await self._stores.traces.count_uses(owner, trace, at=line.at)
             if line.answers is not None:
                 await self._settle(owner, reply, line.answers, delivered=delivered, also=also)
         return reply
-
-    async def _count_uses(self, owner: Account, trace: Mapping[str, Any], *, at: datetime) -> None:
-        used = rested_on(trace)
-        for store in self._stores.entries if used else ():
-            await store.used(owner, used, at=at)
 
     async def window(
         self, owner: Account, chat: Chat, *, now: datetime, limit: int, but: Collection[int]

@@ -104,37 +104,6 @@ class EntryStore(ABC, Generic[E]):
             )
             return True
 
-    async def used(self, owner: Account, ids: Iterable[int], *, at: datetime) -> None:
-        """Count that a reply was given with these memories, those of other kinds among them left alone."""
-        await self._db.execute(
-            f"UPDATE {self.table} SET uses = uses + 1, used_at = max(coalesce(used_at, :at), :at)"
-            " WHERE id IN (SELECT value FROM json_each(:ids)) AND id BETWEEN :lo AND :hi",
-            {"at": stamp(at), "ids": json.dumps(list(ids)), "lo": owner.first_id, "hi": owner.last_id},
-        )
-
-    async def most_used(
-        self, owner: Account, *, least: int, most: int, since: datetime, now: datetime
-    ) -> list[tuple[int, E]]:
-        """What holds at ``now`` and was used ``least`` times or more, lastly at ``since`` or later.
-
-        Each with its number of uses, the most used first, then what was used last; ``most`` of them.
-        """
-        rows = await self._db.fetch(
-            f"SELECT id, uses FROM {self.table} WHERE id BETWEEN :lo AND :hi AND uses >= :least AND used_at >= :since"
-            f" AND hidden_by IS NULL AND {_LIVE} ORDER BY uses DESC, used_at DESC, id LIMIT :most",
-            {
-                "lo": owner.first_id,
-                "hi": owner.last_id,
-                "least": least,
-                "most": most,
-                "since": stamp(since),
-                "now": stamp(now),
-            },
-        )
-        uses = {row["id"]: int(row["uses"]) for row in rows}
-        found = await self.get(owner, uses) if uses else {}
-        return [(count, found[id_]) for id_, count in uses.items() if id_ in found]
-
     async def retire(
         self,
         owner: Account,

@@ -41,7 +41,7 @@ OFTEN_DAYS: Final = 90
 """The most used memories are read on every turn, too: this many at most, each behind this many replies at least,
 the last of them no longer ago than that. Three, for a subject that is asked about again the same day is no habit."""
 OFTEN_READ: Final = 20
-"""Of each kind, how many are looked at: some may not be used in the room."""
+"""How many are looked at: some may not be used in the room."""
 REFUSALS: Final = 5
 """Units that did not fit the budget after which no shorter one is looked for."""
 CONTEXT_CHARACTERS: Final = 400
@@ -186,12 +186,13 @@ class Recall:
 
     async def _often(self, owner: Account, *, now: datetime) -> list[tuple[int, Entry]]:
         """The memories that answered most often of late, with the number of times, the most used first."""
-        used: list[tuple[int, Entry]] = []
-        for store in self._stores.entries:
-            used += await store.most_used(
-                owner, least=OFTEN_FROM, most=OFTEN_READ, since=now - timedelta(days=OFTEN_DAYS), now=now
-            )
-        return sorted(used, key=lambda pair: -pair[0])
+        used = await self._stores.traces.most_used(
+            owner, least=OFTEN_FROM, since=now - timedelta(days=OFTEN_DAYS), most=OFTEN_READ
+        )
+        held: dict[int, Entry] = {}
+        for store in self._stores.entries if used else ():
+            held |= await store.get(owner, used)
+        return [(uses, held[id_]) for id_, uses in used.items() if id_ in held and held[id_].provenance.live(now)]
 
     async def _known(self, owner: Account, *, room: Chat, now: datetime) -> list[Recalled]:
         """All that is known, the profile first, then what is important and was said last."""

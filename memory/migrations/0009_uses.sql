@@ -11,3 +11,8 @@ ALTER TABLE timeline ADD COLUMN used_at INTEGER;
 
 ALTER TABLE facts ADD COLUMN uses INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE facts ADD COLUMN used_at INTEGER;
+
+-- Few memories are ever used: what is used most is found without reading the others.
+CREATE INDEX profile_used ON profile (id, uses, used_at) WHERE uses > 0;
+CREATE INDEX timeline_used ON timeline (id, uses, used_at) WHERE uses > 0;
+CREATE INDEX facts_used ON facts (id, uses, used_at) WHERE uses > 0;
