@@ -41,6 +41,8 @@ _FIRST_PERSON: Final = re.compile(
     r"我|咱|俺|自己|\b(?:i|me|my|mine|myself|we|us|our|ours|i'm|i've|i'd|i'll)\b", re.IGNORECASE
 )
 _TO_BOT: Final = re.compile(r"[你您妳]|\b(?:you|your|yours|yourself|you're|u)\b", re.IGNORECASE)
+_PROPOSES: Final = re.compile(r"吧[\s。！!~～…]*$")
+"""A proposal, whatever question words it holds (随便聊点什么吧)."""
 _LEADS: Final = re.compile(
     r"[你您](?:还|還)?(?:知道|记得|記得)(?!我)|(?:告诉|告訴|提醒)(?:一下)?我"
     r"|\b(?:(?:can|could|will|would) you )?(?:please )?(?:do you (?:know|remember|recall)|(?:tell|remind|show) me)"
@@ -109,7 +111,7 @@ def asks_memory(message: str, *, personal: bool) -> bool:
     "Who made you?", "tell me a joke", 你会唱歌吗 and all that asks nothing are talk. ``personal`` is what
     :func:`personal` says of it, with the turns before where it needs them.
     """
-    if not is_question(message):
+    if not is_question(message) or _PROPOSES.search(message):
         return False
     core = _LEADS.sub(" ", message)
     return personal or after_the_bot(message) or not (_TO_BOT.search(core) or _REQUEST.search(core))

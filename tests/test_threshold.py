@@ -375,6 +375,8 @@ def pool_of(size: int) -> NDArray[np.bool_]:
         ("Who made you?", False),
         ("Do you know any good jokes?", False),
         ("给我讲个故事吧", False),
+        ("晚上吃点什么吧", False),
+        ("我妈是属兔的吧？", True),
         ("Translate this into French", False),
         ("今天好累啊", False),
         ("My dog is ill", False),
