@@ -23,6 +23,7 @@ from memory.rules import (
 )
 from memory.shipped import told_texts as sample_texts
 from memory.slots import label as attribute_label
+from memory.zones import zone_named
 
 __all__ = [
     "DATABASE_NAME",
@@ -48,4 +49,5 @@ __all__ = [
     "sample_texts",
     "wants_forgetting",
     "wants_remembering",
+    "zone_named",
 ]

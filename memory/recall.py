@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -25,7 +25,7 @@ from memory.ports import Completer, EmbedderUnavailable, TokenCounter, Vector
 from memory.rewriting import Rewriter
 from memory.score import Question
 from memory.shipped import Probes, Shipped
-from memory.showing import OFTEN, Shelf, memory_unit, read, units
+from memory.showing import NO_HITS, OFTEN, Forms, LeftOut, LongHits, Shelf, forms, memory_unit, read, units
 from memory.slots import slot
 from memory.stores import Stores
 from memory.threshold import NOTHING_BELOW, Null, measure, telling
@@ -124,9 +124,9 @@ class Recall:
         started = time.perf_counter()
         notes: list[str] = []
         limits = Limits(room, now, options.exclude, options.asked, options.threshold, self._settings.false_positives)
-        judged = Judged()
+        judged, hits = Judged(), NO_HITS
         if question.strip() and not options.everything:
-            judged = await self._found(owner, question, limits, context=options.context, notes=notes)
+            judged, hits = await self._found(owner, question, limits, context=options.context, notes=notes)
         async with self._at_once:
             shelf = self._shelf(owner, options)
             left_out = _fill(shelf, await self._always(owner, room=room, now=now), within=ALWAYS_TOKENS)
@@ -134,7 +134,7 @@ class Recall:
             if options.everything:
                 left_out += _fill(shelf, await self._known(owner, room=room, now=now))
             found = await read(self._stores, owner, judged.candidates, room=room, now=now)
-            left_out += _fill(shelf, units(judged.candidates, found, options.exclude))
+            left_out += _fill(shelf, units(judged.candidates, found, hits, options.exclude))
         if judged.fused:
             # What the question found has its place for sure; only then is it put in order.
             shelf.units[always:] = sorted(shelf.units[always:], key=lambda unit: -unit.score)
@@ -149,21 +149,23 @@ class Recall:
 
     async def _found(
         self, owner: Account, question: str, limits: Limits, *, context: tuple[str, ...], notes: list[str]
-    ) -> Judged:
+    ) -> tuple[Judged, LongHits]:
         """What answers the question; asked in other words, too, where it says too little or finds too little."""
         asked = await self._asked(owner, question, now=limits.now, context=context, notes=notes)
         async with self._at_once:
-            first = await self._judge(owner, asked, limits)
+            first, hits = await self._judge(owner, asked, limits)
         if self._rewriter is None or not _unclear(question, first, limits):
-            return first
+            return first, hits
         queries, note = await self._rewriter.queries(owner, question, context=context, now=limits.now)
         notes.append(note)
         others: list[Judged] = []
         for query in queries:
             again = await self._asked(owner, query, now=limits.now, context=(), notes=notes)
             async with self._at_once:
-                others.append(await self._judge(owner, again, limits))
-        return fused(first, others) if others else first
+                other, other_hits = await self._judge(owner, again, limits)
+            others.append(other)
+            hits = hits.joined(other_hits)
+        return (fused(first, others) if others else first), hits
 
     def _shelf(self, owner: Account, options: RecallOptions) -> Shelf:
         def cost(unit: Recalled) -> int:
@@ -173,12 +175,12 @@ class Recall:
             return Shelf(cost, None)
         return Shelf(cost, max(options.max_tokens - self._count(frame(owner)), 0))
 
-    async def _always(self, owner: Account, *, room: Chat, now: datetime) -> list[Recalled]:
+    async def _always(self, owner: Account, *, room: Chat, now: datetime) -> list[Forms]:
         """What holds whatever is asked: the owner's name, allergies and the like, then the few most used memories."""
         held = [e for e in await self._stores.profile.live(owner, now=now) if visible(e.provenance.audience, room)]
         lines = [_known_unit(entry, always=True) for entry in held if _is_always(entry)]
         often = [
-            replace(_known_unit(entry, always=True), scores={OFTEN: float(uses)})
+            _known_unit(entry, always=True, scores={OFTEN: float(uses)})
             for uses, entry in await self._often(owner, now=now)
             if visible(entry.provenance.audience, room) and not _is_always(entry)
         ]
@@ -194,7 +196,7 @@ class Recall:
             held |= await store.get(owner, used)
         return [(uses, held[id_]) for id_, uses in used.items() if id_ in held and held[id_].provenance.live(now)]
 
-    async def _known(self, owner: Account, *, room: Chat, now: datetime) -> list[Recalled]:
+    async def _known(self, owner: Account, *, room: Chat, now: datetime) -> list[Forms]:
         """All that is known, the profile first, then what is important and was said last."""
         held = [
             entry
@@ -239,11 +241,12 @@ class Recall:
             notes.append("embedder slow")
         return None
 
-    async def _judge(self, owner: Account, asked: _Asked, limits: Limits) -> Judged:
+    async def _judge(self, owner: Account, asked: _Asked, limits: Limits) -> tuple[Judged, LongHits]:
         async with self._indexes.of(owner) as index:
             null = await self._null(owner, index, asked, limits) if limits.threshold else None
             work = partial(judge, index, asked.question, null, asked.foreign, limits)
-            return await off_loop(work, size=len(index.rows))
+            judged = await off_loop(work, size=len(index.rows))
+            return judged, _hits(index, asked.question, judged.candidates)
 
     async def _null(self, owner: Account, index: OwnerIndex, asked: _Asked, limits: Limits) -> Null | None:
         """What foreign questions find in what may be used here; measured again once that has changed enough."""
@@ -284,25 +287,32 @@ def _unclear(question: str, first: Judged, limits: Limits) -> bool:
     return needs_context(question, len(query_terms(question))) or (grey and personal(question))
 
 
-def _fill(
-    shelf: Shelf, shown: Iterable[Recalled | tuple[int, str]], *, within: int | None = None
-) -> list[tuple[int, str]]:
+def _fill(shelf: Shelf, shown: Iterable[Forms | LeftOut], *, within: int | None = None) -> list[tuple[int, str]]:
     """Put units on the shelf; returns the ids of those that are not shown, with the reason."""
     left_out: list[tuple[int, str]] = []
     refused = 0
     for unit in shown:
         if refused == REFUSALS:
             break
-        if isinstance(unit, tuple):
+        if isinstance(unit, LeftOut):
             left_out.append(unit)
         elif (reason := shelf.put(unit, within=within)) is not None and reason != "shown":
-            left_out.append((unit.id, reason))
+            left_out.append((unit[0].id, reason))
             refused += reason == "budget"
     return left_out
 
 
-def _known_unit(entry: Entry, *, always: bool = False) -> Recalled:
-    return memory_unit(Contender(entry.id, entry.kind, 0.0, "always" if always else "full"), entry)
+def _known_unit(entry: Entry, *, always: bool = False, scores: dict[str, float] | None = None) -> Forms:
+    known = Contender(entry.id, entry.kind, 0.0, "always" if always else "full", scores=scores)
+    return forms(memory_unit(known, entry))
+
+
+def _hits(index: OwnerIndex, question: Question, candidates: Sequence[Contender]) -> LongHits:
+    """What of the long texts among the candidates was hit."""
+    near = {} if question.vector is None else index.nearest_chunks([c.id for c in candidates], question.vector)
+    meant = [c for c in candidates if c.scores and "cosine" in c.scores]
+    best = max(meant, key=lambda c: (c.scores or {})["cosine"], default=None)
+    return LongHits(index.rare(question.terms), near, None if best is None else best.id)
 
 
 def _is_always(entry: Entry) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.dates import PartialDate, occurrences
-from memory.index import KINDS, MESSAGE, NOWHERE, OwnerIndex
+from memory.index import KINDS, MESSAGE, OwnerIndex
 from memory.lexical import Background, Words, WordSearch, neighbour
 from memory.lexicon import asked_in, named
 from memory.model import Kind, Span
@@ -147,8 +147,7 @@ def cosines(index: OwnerIndex, vector: Vector | None, pool: Mask) -> Column:
     found = None if vector is None else index.vectors.scan(vector)
     if found is None:
         return np.full(len(pool), np.nan)
-    slots = index.rows["vector"]
-    return np.where(pool & (slots != NOWHERE), found[slots], np.nan)
+    return np.where(pool, index.by_row(found), np.nan)
 
 
 def meaning(cosine: Column, pool: Mask, usual: tuple[float, float] | None) -> Column:
