@@ -18,7 +18,9 @@ import typer
 
 from bot import __version__, logs, replay, setup
 from bot import app as composition
+from bot import calibrate as calibration
 from bot import check as checks
+from bot.bench import abstain as bench_abstain
 from bot.bench import cost as bench_cost
 from bot.bench import delivery as bench_delivery
 from bot.bench import recall as bench_recall
@@ -42,7 +44,9 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-bench = typer.Typer(help="Measure recall, writing, speed, delivery or cost on this machine.", no_args_is_help=True)
+bench = typer.Typer(
+    help="Measure recall, silence, writing, speed, delivery or cost on this machine.", no_args_is_help=True
+)
 cli.add_typer(bench, name="bench")
 
 Data = Annotated[
@@ -107,6 +111,24 @@ def check(
     _look(look, data=data)
 
 
+@cli.command()
+def calibrate(
+    owner: Annotated[str | None, typer.Argument(metavar="PLATFORM:ID", help="Whose memory to measure.")] = None,
+    *,
+    sample: Annotated[
+        Literal["en", "zh"] | None, typer.Option("--sample", help="Measure statements that ship instead of a person.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the curve to FILE, .svg or .png.")
+    ] = None,
+    data: Data = None,
+) -> None:
+    """Show where recall draws its lines in a person's memory: numbers, never words."""
+    if (owner is None) == (sample is None):
+        _leave("Name one person as PLATFORM:ID, or --sample en (or zh).", MISUSED)
+    _look(lambda: calibration.main(load(overrides=_overrides(data)), owner=owner, sample=sample, plot=plot), data=data)
+
+
 @cli.command(name="replay")
 def replay_file(
     file: Annotated[
@@ -131,6 +153,22 @@ def recall_bench(
 ) -> None:
     """Measure how well recall finds what a question needs."""
     _look(lambda: bench_recall.main(data, as_json=as_json, embedder=embedder))
+
+
+@bench.command(name="abstain")
+def abstain_bench(
+    *,
+    data: Annotated[Path, typer.Option("--data", metavar="DIR", help="Folder with the question sets.")],
+    as_json: Json = False,
+    embedder: Annotated[
+        Literal["auto", "endpoint", "local", "none"], typer.Option("--embedder", help="Where vectors come from.")
+    ] = "local",
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="DIR", help="Folder for the curve as a picture.")
+    ] = None,
+) -> None:
+    """Measure how well recall keeps silent about what it was never told, and for small talk."""
+    _look(lambda: bench_abstain.main(data, as_json=as_json, embedder=embedder, plot=plot))
 
 
 @bench.command(name="speed")

@@ -63,6 +63,7 @@ class TurnTrace:
             ],
             "level": self.found.level,
             "notes": list(self.found.notes),
+            "arms": {arm: dict(told) for arm, told in self.found.arms.items()},
             "recalled": [
                 {
                     "id": unit.id,

@@ -127,6 +127,11 @@ class RecallSettings(Section):
         0.05, gt=0, lt=1, description="Share of unrelated questions that may recall something in full."
     )
     timeout_seconds: float = Field(2.0, gt=0, description="Longest wait for the question's vector; then words alone.")
+    rewrite: bool = Field(
+        default=False,
+        description="Let the model reword a question that is short, points back or is in doubt (one more call).",
+    )
+    rewrite_seconds: float = Field(3.0, gt=0, description="Longest wait for these words; then the question alone.")
 
 
 class JournalSettings(Section):

@@ -6,6 +6,7 @@ imported.
 
 from memory.answering import Heard, Waiting
 from memory.block import block, day_of
+from memory.calibrating import Calibration
 from memory.db import DATABASE_NAME, DatabaseError, inspect
 from memory.face import Memory, Owed
 from memory.forget import PickError, Plan
@@ -20,11 +21,13 @@ from memory.rules import (
     wants_forgetting,
     wants_remembering,
 )
+from memory.shipped import told_texts as sample_texts
 from memory.slots import label as attribute_label
 from memory.zones import zone_named
 
 __all__ = [
     "DATABASE_NAME",
+    "Calibration",
     "DatabaseError",
     "Heard",
     "Line",
@@ -43,6 +46,7 @@ __all__ = [
     "inspect",
     "is_question",
     "is_small_talk",
+    "sample_texts",
     "wants_forgetting",
     "wants_remembering",
     "zone_named",

@@ -98,6 +98,7 @@ class Answering:
             (reply,) = await self._stores.journal.add(owner, chat, session, [line])
             if trace is not None:
                 await self._stores.traces.add(owner, chat, reply.id, trace, at=line.at)
+                await self._stores.traces.count_uses(owner, trace, at=line.at)
             if line.answers is not None:
                 await self._settle(owner, reply, line.answers, delivered=delivered, also=also)
         return reply

@@ -13,6 +13,7 @@ from config.settings import Settings
 from memory import rules
 from memory.accounts import Accounts, Chats
 from memory.answering import Answering, Heard, Waiting
+from memory.calibrating import Calibration
 from memory.db import Database
 from memory.distill import Distiller
 from memory.embedding import Embeddings
@@ -97,7 +98,7 @@ class Memory:
             db, self._chats, self._sessions, self._stores, gate=self._gate, answering=self._answering
         )
         self._forgetting = Forgetting(db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes))
-        self._recall = Recall(self._stores, self._indexes, settings.recall, count)
+        self._recall = Recall(self._stores, self._indexes, settings.recall, count, completer=completer)
         self._freshness = Freshness(
             self._stores.embeddings,
             self._sessions,
@@ -437,6 +438,10 @@ class Memory:
     async def run_due(self, *, now: datetime) -> dict[str, Mapping[str, int]]:
         """Run the jobs whose time has come at ``now``; returns what each did."""
         return await run_due(self.jobs, self._runs, now=now)
+
+    async def calibrate(self, owner: Account) -> Calibration:
+        """How well the owner's memory tells what it was told from what it was not. Raises EmbedderUnavailable."""
+        return await self._recall.calibrate(owner, now=self._clock())
 
     async def embed(self, owner: Account) -> int:
         """Give the owner's texts the vectors they lack; returns how many. Raises EmbedderUnavailable."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
@@ -10,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.index import EVENT, KINDS, MESSAGE, NOWHERE, OwnerIndex
-from memory.lexical import Background, WordSearch
+from memory.lexical import WordSearch
 from memory.lexicon import mentioned
 from memory.model import EVERYWHERE, Chat, Kind, Span
 from memory.score import Column, Question, Ranking, rank
-from memory.threshold import Null, telling
+from memory.shipped import Probes
+from memory.threshold import Clues, Null, heard, telling
 from memory.words import query_terms
 
 Band = Literal["always", "full", "perhaps"]
@@ -24,6 +26,13 @@ MOST_CANDIDATES: Final = 200
 """Rows looked at in full; far more than any budget holds."""
 REASONS_KEPT: Final = 20
 """Rows named in the trace among those left out; the best of them."""
+ARMS: Final[Mapping[Kind, str]] = {
+    "profile": "profile",
+    "event": "timeline",
+    "fact": "facts",
+    "message": "journal",
+}
+"""The arms of recall by what they find, as the trace names them."""
 NARROW: Final = timedelta(days=8)
 """A period up to this long, all of it past, brings back what was said in it even without a common word."""
 
@@ -57,11 +66,17 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The rows that may be shown, best first; the level of the question; ids left out, with reasons."""
+    """The rows that may be shown, best first; the level of the question; ids left out, with reasons.
+
+    ``fused`` says that other wordings of the question had a share in it, and the order is that of the findings.
+    ``arms`` tell by arm what was looked at and what was found.
+    """
 
     candidates: tuple[Contender, ...] = ()
     level: float | None = None
     left_out: tuple[tuple[int, str], ...] = ()
+    fused: bool = False
+    arms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def visible(audience: int, room: Chat) -> bool:
@@ -78,12 +93,12 @@ def usable_rows(index: OwnerIndex, limits: Limits) -> Mask:
     return np.asarray(usable)
 
 
-def judge(index: OwnerIndex, question: Question, null: Null | None, background: Background, limits: Limits) -> Judged:
+def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Probes, limits: Limits) -> Judged:
     """Rank the usable rows and band them against the null, which is there whenever a row tells something."""
     pool = usable_rows(index, limits)
     if not pool.any():
         return Judged()
-    ranking = rank(index, question, pool, now=limits.now, background=background)
+    ranking = rank(index, question, pool, now=limits.now, background=foreign.background)
     offered = pool & ~np.isin(index.rows["id"], list(limits.exclude))
     if not limits.threshold:
         best = _first(ranking.total, offered)
@@ -96,24 +111,29 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, background: 
     if null is None or not len(best):
         return Judged()
     bar = null.bar(ranking.cosine)
-    speaks = evidence(index, question, ranking, null, pool=pool, background=background)
+    speaks = null.evidence(clues(index, question, ranking, pool=pool, foreign=foreign, now=limits.now))
     strongest = float(speaks[offered].max())
     in_time = rows_in_time(index, question, ranking, limits.now)
     most = bar.most(strongest, limits.false_positives, in_time=bool(in_time))
     candidates: list[Contender] = []
     left_out: list[tuple[int, str]] = []
     for row, why in zip(best.tolist(), ranking.explained(best), strict=True):
+        chosen: Band | None = bar.band(strongest, float(speaks[row]), limits.false_positives)
         by_time = in_time.get(row)
-        chosen = (
-            by_time if by_time == "full" else bar.band(strongest, float(speaks[row]), limits.false_positives) or by_time
-        )
+        chosen = by_time if by_time == "full" else chosen or by_time
         if chosen is None:
             left_out.append((int(index.rows["id"][row]), "unrelated"))
         elif most is not None and chosen == "perhaps" and len(candidates) >= most:
             left_out.append((int(index.rows["id"][row]), "unsure"))
         else:
-            candidates.append(_candidate(index, ranking, row, chosen, why))
-    return Judged(tuple(candidates), round(bar.best.level(strongest), 4), tuple(left_out[:REASONS_KEPT]))
+            reasons = why | {"level": round(bar.best.level(float(speaks[row])), 4)}
+            candidates.append(_candidate(index, ranking, row, chosen, reasons))
+    return Judged(
+        tuple(candidates),
+        round(bar.best.level(strongest), 6),
+        tuple(left_out[:REASONS_KEPT]),
+        arms=_arms(index, ranking, pool, candidates),
+    )
 
 
 def _first(total: Column, offered: Mask) -> NDArray[np.intp]:
@@ -125,16 +145,47 @@ def _first(total: Column, offered: Mask) -> NDArray[np.intp]:
     return np.asarray(places[np.argsort(-total[places], kind="stable")][:MOST_CANDIDATES])
 
 
-def evidence(
-    index: OwnerIndex, question: Question, ranking: Ranking, null: Null, *, pool: Mask, background: Background
-) -> Column:
-    """How much each row speaks for a question. The names of those who talk count nothing: they are everywhere."""
-    names = {term for name in index.speakers for term in query_terms(name)}
-    terms = tuple(term for term in question.terms if term not in names)
-    words = ranking.words if len(terms) == len(question.terms) else WordSearch(index, pool).find(terms, background)
-    about = question.personal or bool(mentioned(question.text, index.people))
-    usual = 0.0 if question.usual is None else question.usual[0]
-    return null.evidence(words, ranking.cosine, len(terms), usual=usual, personal=about)
+def _arms(index: OwnerIndex, ranking: Ranking, pool: Mask, offered: Sequence[Contender]) -> dict[str, dict[str, float]]:
+    """What each arm looked at, the best it found by words, by meaning and by time, and how many rows it offers."""
+    told: dict[str, dict[str, float]] = {}
+    for number, kind in enumerate(KINDS):
+        rows = pool & (index.rows["kind"] == number)
+        if rows.any():
+            cosine = ranking.cosine[rows]
+            told[ARMS[kind]] = {
+                "rows": int(np.count_nonzero(rows)),
+                "words": round(float(ranking.words.rows[rows].max()), 3),
+                "cosine": round(float(np.nanmax(cosine)), 3) if not np.isnan(cosine).all() else 0.0,
+                "in_time": int(np.count_nonzero(ranking.terms["date"][rows] > 0)),
+                "offered": sum(contender.kind == kind for contender in offered),
+            }
+    return told
+
+
+def clues(
+    index: OwnerIndex, question: Question, ranking: Ranking, *, pool: Mask, foreign: Probes, now: datetime
+) -> Clues:
+    """What a question finds, for the judgement.
+
+    Neither the names of those who talk count, which are everywhere, nor the words of a time: what was said then
+    seldom says when. Where nothing is asked, nor do the words of small talk.
+    """
+    passing = [*index.speakers, *(span.words for span in question.spans)]
+    empty = {term for words in passing for term in query_terms(words)}
+    terms = [term for term in question.terms if term not in empty]
+    counting = terms if question.asks else [term for term in terms if term not in foreign.idle]
+    words = ranking.words
+    if len(counting) < len(question.terms):
+        words = heard(WordSearch(index, pool), counting, terms, foreign.background)
+    dated = question.dates or any(span.end <= now for span in question.spans)
+    return Clues(
+        words=words,
+        cosine=ranking.cosine,
+        terms=len(counting),
+        usual=0.0 if question.usual is None else question.usual[0],
+        timely=ranking.terms["date"] if dated else None,
+        personal=question.personal or bool(mentioned(question.text, index.people)),
+    )
 
 
 def rows_in_time(index: OwnerIndex, question: Question, ranking: Ranking, now: datetime) -> dict[int, Band]:
@@ -145,7 +196,7 @@ def rows_in_time(index: OwnerIndex, question: Question, ranking: Ranking, now: d
     if not question.spans:
         return {}
     hits = np.flatnonzero(ranking.terms["date"] > 0)
-    past = any(_narrow_past(span, now) for span in question.spans)
+    past = question.asks and any(_narrow_past(span, now) for span in question.spans)
     kinds = index.rows["kind"]
     return {
         int(row): "full" if kinds[row] == EVENT else "perhaps"

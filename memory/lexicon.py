@@ -40,6 +40,16 @@ _REQUEST: Final = re.compile(
 _FIRST_PERSON: Final = re.compile(
     r"我|咱|俺|自己|\b(?:i|me|my|mine|myself|we|us|our|ours|i'm|i've|i'd|i'll)\b", re.IGNORECASE
 )
+_TO_BOT: Final = re.compile(r"[你您妳]|\b(?:you|your|yours|yourself|you're|u)\b", re.IGNORECASE)
+_PROPOSES: Final = re.compile(r"吧[\s。！!~～…]*$")
+"""A proposal, whatever question words it holds (随便聊点什么吧)."""
+_LEADS: Final = re.compile(
+    r"[你您](?:还|還)?(?:知道|记得|記得)(?!我)|(?:告诉|告訴|提醒)(?:一下)?我"
+    r"|\b(?:(?:can|could|will|would) you )?(?:please )?(?:do you (?:know|remember|recall)|(?:tell|remind|show) me)"
+    r"(?= (?:again )?(?:what|where|who|whose|when|why|how|which|if|whether)\b)",
+    re.IGNORECASE,
+)
+"""What leads into a question and is none itself."""
 _POINTS_BACK: Final = re.compile(
     r"[它他她牠祂]|那(?!里|裡|儿|兒|么|麼)|这(?!里|儿|么)|這(?!裡|兒|麼)|刚才|剛才|呢[？?]?$"
     r"|\b(?:it|its|that|this|those|these|they|them|he|him|she|her|one|ones)\b|^(?:and|so|what about|how about)\b",
@@ -93,6 +103,18 @@ def _mentions(question: str, name: str) -> bool:
 def personal(question: str) -> bool:
     """Whether a question is about the person: first person, but not only as the one a favour is asked for."""
     return _FIRST_PERSON.search(_REQUEST.sub(" ", question)) is not None
+
+
+def asks_memory(message: str, *, personal: bool) -> bool:
+    """Whether a message asks for something a memory may hold: about a person, or at least not about the bot.
+
+    "Who made you?", "tell me a joke", 你会唱歌吗 and all that asks nothing are talk. ``personal`` is what
+    :func:`personal` says of it, with the turns before where it needs them.
+    """
+    if not is_question(message) or _PROPOSES.search(message):
+        return False
+    core = _LEADS.sub(" ", message)
+    return personal or after_the_bot(message) or not (_TO_BOT.search(core) or _REQUEST.search(core))
 
 
 def asks(text: str) -> bool:

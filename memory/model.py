@@ -6,6 +6,7 @@ Four numbers are easily mixed up and are kept apart everywhere: the *owner* (who
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -313,7 +314,9 @@ class Recollection:
     """What recall found for one question, what it left out and why; goes whole into the trace.
 
     ``level`` is the percentile (0 to 1) of the question among the null; None when there is no null.
-    ``left_out`` pairs a row id with the reason. ``notes`` name degraded arms ("no embedder", "timeout").
+    ``left_out`` pairs a row id with the reason. ``notes`` name degraded arms ("no embedder", "timeout") and what
+    became of other wordings; ``arms`` tell, by arm, the rows looked at, the best score by words, the best cosine, the
+    rows in a time asked about, and the rows offered.
     """
 
     units: tuple[Recalled, ...] = ()
@@ -321,3 +324,4 @@ class Recollection:
     left_out: tuple[tuple[int, str], ...] = ()
     notes: tuple[str, ...] = ()
     milliseconds: float = 0.0
+    arms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

@@ -7,31 +7,41 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
 from config.settings import RecallSettings
 from memory import dates
 from memory.block import frame, line
+from memory.calibrating import Calibration, calibrate
+from memory.fusing import fused
 from memory.index import Indexes, OwnerIndex
 from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, usable_rows, visible
-from memory.lexicon import after_the_bot, asked_in, needs_context, personal
+from memory.lexicon import after_the_bot, asked_in, asks_memory, is_question, needs_context, personal
 from memory.model import PRIVATE, SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
 from memory.offloop import off_loop
-from memory.ports import EmbedderUnavailable, TokenCounter, Vector
+from memory.ports import Completer, EmbedderUnavailable, TokenCounter, Vector
+from memory.rewriting import Rewriter
 from memory.score import Question
 from memory.shipped import Probes, Shipped
-from memory.showing import NO_HITS, Forms, LeftOut, LongHits, Shelf, forms, memory_unit, read, units
+from memory.showing import NO_HITS, OFTEN, Forms, LeftOut, LongHits, Shelf, forms, memory_unit, read, units
 from memory.slots import slot
 from memory.stores import Stores
-from memory.threshold import Null, measure, telling
+from memory.threshold import NOTHING_BELOW, Null, measure, telling
 from memory.words import query_terms
 
 __all__ = ["Recall", "RecallOptions", "visible"]
 
 ALWAYS_TOKENS: Final = 200
 """Budget of the lines that are read on every turn, within the whole."""
+OFTEN_MOST: Final = 5
+OFTEN_FROM: Final = 3
+OFTEN_DAYS: Final = 90
+"""The most used memories are read on every turn, too: this many at most, each behind this many replies at least,
+the last of them no longer ago than that. Three, for a subject that is asked about again the same day is no habit."""
+OFTEN_READ: Final = 20
+"""How many are looked at: some may not be used in the room."""
 REFUSALS: Final = 5
 """Units that did not fit the budget after which no shorter one is looked for."""
 READ_AT_ONCE: Final = 32
@@ -74,14 +84,26 @@ class _Asked:
 class Recall:
     """Finds what an owner's memory holds for a question, and may keep silent."""
 
-    def __init__(self, stores: Stores, indexes: Indexes, settings: RecallSettings, count: TokenCounter) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        indexes: Indexes,
+        settings: RecallSettings,
+        count: TokenCounter,
+        *,
+        completer: Completer | None = None,
+    ) -> None:
+        """``completer`` puts unclear questions into other words, where the settings ask for it."""
         self._stores = stores
         self._indexes = indexes
         self._settings = settings
         self._count = count
+        self._rewriter = None
+        if completer is not None and settings.rewrite:
+            self._rewriter = Rewriter(completer, seconds=settings.rewrite_seconds)
         self._at_once = asyncio.Semaphore(AT_ONCE)
         self._shipped = Shipped(stores.embeddings)
-        self._nulls: OrderedDict[tuple[int, int, str, str | None], Null] = OrderedDict()
+        self._nulls: OrderedDict[tuple[int, int, str, bool, str | None], Null] = OrderedDict()
 
     async def warm(self) -> None:
         """Embed the shipped questions now, so that no recall has to wait for it; a failure is tried again later."""
@@ -92,31 +114,42 @@ class Recall:
         """What vectors of the present model are coded around; None until what ships has vectors."""
         return self._shipped.centre()
 
+    async def calibrate(self, owner: Account, *, now: datetime) -> Calibration:
+        """How well the owner's whole memory tells what it was told from what it was not. Raises EmbedderUnavailable."""
+        await self.warm()
+        foreign = {tongue: self._shipped.probes(tongue) for tongue in ("zh", "en")}
+        anywhere = Chat(0, owner.platform, "", private=True)
+        limits = Limits(anywhere, now, false_positives=self._settings.false_positives)
+        async with self._indexes.of(owner) as index:
+            return await calibrate(owner, index, self._stores, foreign, limits)
+
     async def recall(
         self, owner: Account, question: str, *, now: datetime, room: Chat, options: RecallOptions
     ) -> Recollection:
         """One list, best first, of what may be used in ``room`` at ``now`` (aware UTC) and fits the budget."""
         started = time.perf_counter()
         notes: list[str] = []
-        asked = None
+        limits = Limits(room, now, options.exclude, options.asked, options.threshold, self._settings.false_positives)
+        judged, hits = Judged(), NO_HITS
         if question.strip() and not options.everything:
-            asked = await self._asked(owner, question, now=now, context=options.context, notes=notes)
+            judged, hits = await self._found(owner, question, limits, context=options.context, notes=notes)
         async with self._at_once:
             shelf = self._shelf(owner, options)
             left_out = _fill(shelf, await self._always(owner, room=room, now=now), within=ALWAYS_TOKENS)
+            always = len(shelf.units)
             if options.everything:
                 left_out += _fill(shelf, await self._known(owner, room=room, now=now))
-            limits = Limits(
-                room, now, options.exclude, options.asked, options.threshold, self._settings.false_positives
-            )
-            judged, hits = (Judged(), NO_HITS) if asked is None else await self._judge(owner, asked, limits)
             left_out += await self._show(shelf, owner, judged.candidates, hits, limits)
+        if judged.fused:
+            # What the question found has its place for sure; only then is it put in order.
+            shelf.units[always:] = sorted(shelf.units[always:], key=lambda unit: -unit.score)
         return Recollection(
             units=tuple(shelf.units),
             level=judged.level,
             left_out=(*left_out[:REASONS_KEPT], *judged.left_out),
             notes=tuple(notes),
             milliseconds=round((time.perf_counter() - started) * 1_000, 3),
+            arms=judged.arms,
         )
 
     async def _show(
@@ -133,6 +166,26 @@ class Recall:
                 break
         return left_out
 
+    async def _found(
+        self, owner: Account, question: str, limits: Limits, *, context: tuple[str, ...], notes: list[str]
+    ) -> tuple[Judged, LongHits]:
+        """What answers the question; asked in other words, too, where it says too little or finds too little."""
+        asked = await self._asked(owner, question, now=limits.now, context=context, notes=notes)
+        async with self._at_once:
+            first, hits = await self._judge(owner, asked, limits)
+        if self._rewriter is None or not _unclear(question, first, limits):
+            return first, hits
+        queries, note = await self._rewriter.queries(owner, question, context=context, now=limits.now)
+        notes.append(note)
+        others: list[Judged] = []
+        for query in queries:
+            again = await self._asked(owner, query, now=limits.now, context=(), notes=notes)
+            async with self._at_once:
+                other, other_hits = await self._judge(owner, again, limits)
+            others.append(other)
+            hits = hits.joined(other_hits)
+        return (fused(first, others) if others else first), hits
+
     def _shelf(self, owner: Account, options: RecallOptions) -> Shelf:
         def cost(unit: Recalled) -> int:
             return self._count(f"{line(unit, owner)}\n")
@@ -142,9 +195,25 @@ class Recall:
         return Shelf(cost, max(options.max_tokens - self._count(frame(owner)), 0))
 
     async def _always(self, owner: Account, *, room: Chat, now: datetime) -> list[Forms]:
-        """What holds whatever is asked: the owner's name, allergies and the like."""
+        """What holds whatever is asked: the owner's name, allergies and the like, then the few most used memories."""
         held = [e for e in await self._stores.profile.live(owner, now=now) if visible(e.provenance.audience, room)]
-        return [_known_unit(entry, always=True) for entry in held if _is_always(entry)]
+        lines = [_known_unit(entry, always=True) for entry in held if _is_always(entry)]
+        often = [
+            _known_unit(entry, always=True, scores={OFTEN: float(uses)})
+            for uses, entry in await self._often(owner, now=now)
+            if visible(entry.provenance.audience, room) and not _is_always(entry)
+        ]
+        return lines + often[:OFTEN_MOST]
+
+    async def _often(self, owner: Account, *, now: datetime) -> list[tuple[int, Entry]]:
+        """The memories that answered most often of late, with the number of times, the most used first."""
+        used = await self._stores.traces.most_used(
+            owner, least=OFTEN_FROM, since=now - timedelta(days=OFTEN_DAYS), most=OFTEN_READ
+        )
+        held: dict[int, Entry] = {}
+        for store in self._stores.entries if used else ():
+            held |= await store.get(owner, used)
+        return [(uses, held[id_]) for id_, uses in used.items() if id_ in held and held[id_].provenance.live(now)]
 
     async def _known(self, owner: Account, *, room: Chat, now: datetime) -> list[Forms]:
         """All that is known, the profile first, then what is important and was said last."""
@@ -173,6 +242,7 @@ class Recall:
             asks_when=dates.asks_when(question),
             after_bot=after_the_bot(question),
             personal=personal(search),
+            asks=asks_memory(question, personal=personal(search)),
             zone=owner.zone,
         )
         return _Asked(ready, asked_in(search), foreign)
@@ -193,7 +263,7 @@ class Recall:
     async def _judge(self, owner: Account, asked: _Asked, limits: Limits) -> tuple[Judged, LongHits]:
         async with self._indexes.of(owner) as index:
             null = await self._null(owner, index, asked, limits) if limits.threshold else None
-            work = partial(judge, index, asked.question, null, asked.foreign.background, limits)
+            work = partial(judge, index, asked.question, null, asked.foreign, limits)
             judged = await off_loop(work, size=len(index.rows))
             return judged, _hits(index, asked.question, judged.candidates)
 
@@ -204,10 +274,12 @@ class Recall:
         if not telling(index, pool).any():
             return None
         place = PRIVATE if limits.room.private else limits.room.audience
-        key = (owner.no, place, asked.language, self._stores.embeddings.model)
+        talk = not asked.question.asks
+        lot = foreign.talk if talk else foreign.asked
+        key = (owner.no, place, asked.language, talk, self._stores.embeddings.model)
         null = self._nulls.get(key)
-        if null is None or not null.fits(rows, vectors=0 if foreign.vectors is None else len(index.vectors)):
-            null = await off_loop(partial(measure, index, foreign, pool), size=rows * len(foreign.texts))
+        if null is None or not null.fits(rows, vectors=0 if lot.vectors is None else len(index.vectors)):
+            null = await off_loop(partial(measure, index, foreign, pool, talk=talk), size=rows * len(lot.terms))
             self._nulls[key] = null
         self._nulls.move_to_end(key)
         if len(self._nulls) > NULLS_KEPT:
@@ -221,6 +293,17 @@ def _search_text(question: str, context: tuple[str, ...]) -> str:
         return question
     before = "\n".join(context)[-CONTEXT_CHARACTERS:]
     return f"{before}\n{question}"
+
+
+def _unclear(question: str, first: Judged, limits: Limits) -> bool:
+    """Whether a question is worth a model's other words: it says too little alone, or what it finds is in doubt.
+
+    Only what asks is, in a memory that holds something; mere talk needs no search, let alone a second one.
+    """
+    if first.level is None or not is_question(question):
+        return False
+    grey = NOTHING_BELOW <= first.level < 1 - limits.false_positives
+    return needs_context(question, len(query_terms(question))) or (grey and personal(question))
 
 
 def _fill(
@@ -242,8 +325,9 @@ def _fill(
     return left_out
 
 
-def _known_unit(entry: Entry, *, always: bool = False) -> Forms:
-    return forms(memory_unit(Contender(entry.id, entry.kind, 0.0, "always" if always else "full"), entry))
+def _known_unit(entry: Entry, *, always: bool = False, scores: dict[str, float] | None = None) -> Forms:
+    known = Contender(entry.id, entry.kind, 0.0, "always" if always else "full", scores=scores)
+    return forms(memory_unit(known, entry))
 
 
 def _hits(index: OwnerIndex, question: Question, candidates: Sequence[Contender]) -> LongHits:
@@ -254,8 +338,8 @@ def _hits(index: OwnerIndex, question: Question, candidates: Sequence[Contender]
     return LongHits(index.rare(question.terms), near, None if best is None else best.id)
 
 
-def _is_always(entry: ProfileLine) -> bool:
-    return entry.subject == SELF and slot(entry.attribute).always
+def _is_always(entry: Entry) -> bool:
+    return isinstance(entry, ProfileLine) and entry.subject == SELF and slot(entry.attribute).always
 
 
 def _weight(entry: Entry) -> tuple[bool, float, datetime]:

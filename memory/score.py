@@ -63,7 +63,8 @@ class Question:
     ``vector`` has length 1 or is None; ``usual`` is mean and deviation of its cosine with the shipped
     statements, None where these have no vectors; ``spans`` are the intervals it asks about in aware UTC,
     ``dates`` the days, months and years it names; ``after_bot`` says that it is after the bot's words,
-    ``personal`` that it is about the owner; ``zone`` is the owner's IANA zone.
+    ``personal`` that it is about the owner; ``asks`` that it asks for what a memory may hold; ``zone`` is the
+    owner's IANA zone.
     """
 
     text: str
@@ -75,6 +76,7 @@ class Question:
     asks_when: bool = False
     after_bot: bool = False
     personal: bool = True
+    asks: bool = True
     zone: str = "UTC"
 
 

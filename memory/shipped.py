@@ -1,8 +1,9 @@
-"""The foreign questions and statements that ship with the program: their texts, their terms, and their vectors.
+"""What ships with the program to judge a memory by: texts, their terms, and their vectors. They are nobody's data.
 
 Everyday questions about somebody else's life, a hundred a language: what they find in a memory is what a
-question finds that has nothing to do with it (:mod:`memory.threshold`). And sixty things somebody else may
-have said: how near a question comes to them is how near it comes to anything. They are nobody's data.
+question finds that has nothing to do with it (:mod:`memory.threshold`). Sixty things somebody else may have
+told: how near a question comes to them is how near it comes to anything. And sixty pieces of small talk, which
+with these show what mere talk finds.
 """
 
 from __future__ import annotations
@@ -38,19 +39,30 @@ WAIT_SECONDS: Final = 30.0
 RETRY_SECONDS: Final = 60.0
 """Pause before the embedder is asked again after it failed."""
 _FULL_SCALE: Final = 127
+_SHARED: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """Messages by their terms and, of these, the ones that count; ``vectors`` are (n, d), None without an embedder."""
+
+    terms: tuple[tuple[str, ...], ...]
+    counting: tuple[tuple[str, ...], ...]
+    vectors: Matrix | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """Foreign questions of one language, and what foreign people told.
+    """What foreign people say in one language: ``asked`` are questions, ``talk`` is talk that asks nothing.
 
-    ``vectors`` of the questions and ``told`` of the statements are (n, d) float32, both None without an embedder.
+    ``told`` are the vectors of their statements, (n, d) float32, None without an embedder; ``idle`` are the words of
+    small talk, which say nothing where nothing is asked.
     """
 
-    texts: tuple[str, ...]
-    terms: tuple[tuple[str, ...], ...]
+    asked: Lot
+    talk: Lot
     background: Background
-    vectors: Matrix | None = None
+    idle: frozenset[str]
     told: Matrix | None = None
 
     def others(self, terms: tuple[str, ...]) -> Background:
@@ -65,11 +77,11 @@ class Probes:
         cosines = self.told @ vector
         return float(cosines.mean()), float(cosines.std())
 
-    def usuals(self) -> Column:
-        """The mean of :meth:`usual` for each of the questions that has a vector."""
-        if self.vectors is None or self.told is None:
-            return np.zeros(len(self.texts))
-        return np.asarray((self.vectors @ self.told.T).mean(axis=1), dtype=np.float64)
+    def usuals(self, lot: Lot) -> Column:
+        """The mean of :meth:`usual` for each message of a lot that has a vector."""
+        if lot.vectors is None or self.told is None:
+            return np.zeros(len(lot.terms))
+        return np.asarray((lot.vectors @ self.told.T).mean(axis=1), dtype=np.float64)
 
 
 @cache
@@ -84,9 +96,15 @@ def told_texts(language: str) -> tuple[str, ...]:
     return _lines(f"told_{language}.txt")
 
 
+@cache
+def talk_texts(language: str) -> tuple[str, ...]:
+    """The shipped small talk of "zh" or "en"."""
+    return _lines(f"talk_{language}.txt")
+
+
 def shipped_texts(language: str) -> tuple[str, ...]:
-    """All that ships in a language: the questions, then the statements."""
-    return probe_texts(language) + told_texts(language)
+    """All that ships in a language: the questions, then the statements, then the small talk."""
+    return probe_texts(language) + told_texts(language) + talk_texts(language)
 
 
 def _lines(name: str) -> tuple[str, ...]:
@@ -102,17 +120,26 @@ def probes(language: str, vectors: Matrix | None = None) -> Probes:
     bare = _without_vectors(language)
     if vectors is None or not len(vectors):
         return bare
-    asked, told = (part[usable(part)] for part in np.split(vectors, [len(bare.texts)]))
-    return replace(bare, vectors=asked, told=told) if len(asked) and len(told) else bare
+    ends = np.cumsum([len(probe_texts(language)), len(told_texts(language))])
+    asked, told, talk = (part[usable(part)] for part in np.split(vectors, ends))
+    if not len(asked) or not len(told):
+        return bare
+    said = np.concatenate((told, talk)) if len(talk) else None
+    return replace(bare, asked=replace(bare.asked, vectors=asked), talk=replace(bare.talk, vectors=said), told=told)
 
 
 @cache
 def _without_vectors(language: str) -> Probes:
-    texts = probe_texts(language)
-    terms = tuple(tuple(query_terms(text)) for text in texts)
-    told = (query_terms(text) for text in told_texts(language))
-    background = Background(len(shipped_texts(language)), Counter(chain(*terms, *told)))
-    return Probes(texts, terms, background)
+    asked, told, talk = (
+        tuple(tuple(query_terms(text)) for text in texts)
+        for texts in (probe_texts(language), told_texts(language), talk_texts(language))
+    )
+    background = Background(len(shipped_texts(language)), Counter(chain(*asked, *told, *talk)))
+    idle = Counter(chain(*talk))
+    # Of a piece of small talk itself, the words that another one holds.
+    bare = tuple(tuple(term for term in terms if idle[term] < _SHARED) for terms in talk)
+    stated = tuple(tuple(term for term in terms if term not in idle) for terms in told)
+    return Probes(Lot(asked, asked), Lot(told + talk, stated + bare), background, frozenset(idle))
 
 
 def packed(model: str, texts: Sequence[str], vectors: Sequence[Vector]) -> Iterator[str]:
@@ -159,8 +186,9 @@ class Shipped:
     def centre(self) -> Vector | None:
         """The mean of all that ships, in both languages: what sealed vectors are coded around. None without vectors."""
         both = [self.probes(language) for language in ("zh", "en")]
-        known = [part for each in both for part in (each.vectors, each.told) if part is not None]
-        if any(each.vectors is None for each in both):
+        parts = [part for each in both for part in (each.asked.vectors, each.talk.vectors, each.told)]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
             return None
         return np.asarray(np.concatenate(known).mean(axis=0), dtype=np.float32)
 
@@ -168,7 +196,7 @@ class Shipped:
         """Have the vectors made that do not ship, once a model; a failure is tried again a minute later."""
         model = self._embeddings.model
         async with self._lock:
-            if model is None or self.probes(language).vectors is not None or time.monotonic() < self._retry_at:
+            if model is None or self.probes(language).told is not None or time.monotonic() < self._retry_at:
                 return
             try:
                 vectors = await asyncio.wait_for(self._embeddings.probes(shipped_texts(language)), WAIT_SECONDS)

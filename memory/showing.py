@@ -27,6 +27,8 @@ from memory.words import terms
 
 SHORT: Final = {"zh": 12, "en": 40}
 """Characters up to which a line is too short to be understood without the question before it."""
+OFTEN: Final = "uses"
+"""Score that says why a memory is read on every turn: how many replies were given with it."""
 COVERED: Final = 0.8
 """Share of a row's terms that those shown from the same source must hold for the row to add nothing."""
 WHOLE_SHARE: Final = 3
@@ -54,6 +56,10 @@ class LongHits:
     rare: frozenset[str] = frozenset()
     nearest: Mapping[int, Span] = field(default_factory=dict)
     best: int | None = None
+
+    def joined(self, other: LongHits) -> LongHits:
+        """These and what another wording of the question hit; where both hit one row, this is where."""
+        return LongHits(self.rare | other.rare, {**other.nearest, **self.nearest}, self.best)
 
 
 NO_HITS: Final = LongHits()
@@ -208,7 +214,9 @@ class Shelf:
             # An always-read line that is found as well keeps what spoke for it: it is about the question, too.
             better = whole if whole.score > kept.score else kept
             cites = tuple(dict.fromkeys(kept.cites + whole.cites))
-            self.units[twin] = replace(kept, cites=cites, score=better.score, scores=better.scores)
+            # One that is read on every turn for its use alone is found like any other once it is asked about.
+            band = whole.band if OFTEN in kept.scores else kept.band
+            self.units[twin] = replace(kept, cites=cites, score=better.score, scores=better.scores, band=band)
             return "shown" if kept.id == whole.id else "repeats"
         form = self._fitting(unit, within)
         if form is None:

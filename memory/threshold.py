@@ -18,21 +18,44 @@ import numpy.ma
 from numpy.typing import NDArray
 
 from memory.index import OwnerIndex
-from memory.lexical import SATURATION, Words, WordSearch, smallness
+from memory.lexical import SATURATION, Background, Words, WordSearch, smallness
 from memory.shipped import Probes
+from memory.vectors import Matrix
 
 Column = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-COSINE_WEIGHT: Final = 1.0
-COVERED_WEIGHT: Final = 2.0
-TERMS_WEIGHT: Final = 0.7
-PERSONAL_WEIGHT: Final = 1.5
-"""Weights of the evidence beside the word share, whose weight is 1. Own questions against questions of other
-conversations: AUC .90 (MemoryBank zh) and .87 (LoCoMo); set on everyday pairs in memories of 1 to 40 rows."""
 
-NOTHING_BELOW: Final = 0.33
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What speaks for a row, in log-odds that the question is one this memory was told about.
+
+    ``words`` is for the share of the highest word score, ``covered`` for the share of the question's words in the
+    row itself, ``meaning`` for deviations of the cosine from what foreign questions find, ``terms`` for the
+    logarithm of the number of words; ``timely`` for a row of the time that the question names, ``dated`` for a
+    question that names one.
+    """
+
+    words: float
+    covered: float
+    meaning: float
+    terms: float
+    timely: float
+    dated: float
+
+
+BOTH: Final = Weights(words=11.0, covered=2.6, meaning=0.8, terms=0.3, timely=2.4, dated=-0.9)
+ALONE: Final = Weights(words=19.0, covered=1.0, meaning=0.0, terms=0.9, timely=2.2, dated=-1.2)
+"""With and without vectors. Logistic regression of own questions against those of other conversations, on both sets
+that `bench abstain` measures, each set counting alike; fitted on either half of the conversations they agree within
+a third, but for ``timely`` and ``terms``, and rank the other half as well as their own does (AUC within .005)."""
+PERSONAL_WEIGHT: Final = 1.5
+"""What a question has to show beyond others when it is not about the person: such ones need a memory seldom."""
+
+NOTHING_BELOW: Final = 0.34
 """Level under which nothing is shown (RECALL.md, section 3); costs under 2 % of the answerable questions."""
+TALK_NOTHING_BELOW: Final = 0.98
+"""The same for talk that asks nothing: it needs a memory only if one stands out."""
 LIKELY_FROM: Final = 0.5
 PERHAPS_MOST: Final = (3, 10)
 """How many items a question in the grey band gets, marked "perhaps": below and from LIKELY_FROM."""
@@ -41,22 +64,29 @@ DEEPEST_PLACE: Final = 30
 USUAL_ITEM: Final = 0.6
 """An item has to beat what this share of foreign questions have at a place in their lists: one place for twelve
 rows, the thirtieth at most. So a small memory shows no unrelated rows, and a large one its second-best too."""
+USUAL_MORE: Final = 0.12
+"""How much more it has to beat in the smallest memory, where next to nothing is further down the list."""
 BESIDE_MOST: Final = 0.25
 """In the smallest memory, how far up from the floor to the best item the others have to be: beside an answer that
 towers above all, what any question might find is no second one."""
 GROWTH: Final = 0.2
 """Share by which a memory may change before its null is measured again."""
 
-_USUAL_SHARE: Final = 0.08
-"""Expected deviation of the best word shares of foreign questions (large memories: .03 in Chinese, .08 in English)."""
-_LEAST_SPREAD: Final = 0.25
-"""Floor under the deviation of evidence, for memories so small that most foreign questions score alike."""
+TYPICAL_SPREAD: Final = 1.2
+"""Deviation of the evidence of the shipped questions, log-odds, by and large (.8 to 1.4). That of one memory is taken
+half way to it: a single probe that a memory can answer moves the upper end of a hundred."""
+NEARER: Final = 0.4
+WIDER: Final = 2.0
+"""In a large memory, how much nearer to it real foreign questions lie than the shipped ones, log-odds, and how many
+times as far apart: it speaks of so much that they share its topics more often. In a small one they do not."""
+_LEAST_COSINE: Final = 1e-3
+"""Floor under the deviation of the best cosines."""
 _HALF: Final = 0.34
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Where foreign questions lie: their median, and the larger of the deviations above and below it.
+    """Where foreign questions lie: their median, and their deviation from it.
 
     Quantiles, so that the few probes the memory can answer do not move it.
     """
@@ -80,12 +110,15 @@ class Bar:
     ``best`` is the curve of the best items of foreign questions, ``floor`` the usual evidence further down,
     ``likely`` the level from which an item beside the best is shown in full, and ``beside`` the share of the way
     from the floor to the best that it has to come to be shown at all, both the higher the smaller the memory.
+    ``nothing`` is the level under which nothing is shown, ``most_ever`` bounds what is even if it is sure.
     """
 
     best: Curve
     floor: float
     likely: float = LIKELY_FROM
     beside: float = 0.0
+    nothing: float = NOTHING_BELOW
+    most_ever: int | None = None
 
     def band(self, best: float, item: float, false_positives: float) -> Literal["full", "perhaps"] | None:
         """Whether an item with this evidence is shown, and how surely, when ``best`` is that of the best item.
@@ -93,7 +126,7 @@ class Bar:
         ``false_positives`` is the share of foreign questions that may get the full budget.
         """
         level = self.best.level(best)
-        if level < NOTHING_BELOW or item < self.floor + self.beside * max(best - self.floor, 0.0):
+        if level < self.nothing or item < self.floor + self.beside * max(best - self.floor, 0.0):
             return None
         sure = 1 - false_positives
         return "full" if level >= sure and self.best.level(item) >= min(self.likely, sure) else "perhaps"
@@ -104,7 +137,23 @@ class Bar:
         ``in_time`` says that some lie in a time the question names, which speaks for them by itself.
         """
         level = self.best.level(best)
-        return None if level >= 1 - false_positives else PERHAPS_MOST[in_time or level >= LIKELY_FROM]
+        return self.most_ever if level >= 1 - false_positives else PERHAPS_MOST[in_time or level >= LIKELY_FROM]
+
+
+@dataclass(frozen=True, slots=True)
+class Clues:
+    """What a question finds, row by row.
+
+    ``terms`` is the number of its words, ``usual`` its mean cosine with foreign statements; ``timely`` is 1 for the
+    rows of the time it names, None when it names none; ``personal`` says that it is about the person.
+    """
+
+    words: Words
+    cosine: Column
+    terms: int
+    usual: float = 0.0
+    timely: Column | None = None
+    personal: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +161,12 @@ class Null:
     """What foreign questions find in a memory of ``rows`` rows.
 
     ``vectors`` is how many vectors the memory had, 0 if they did not count; ``cosine`` is the curve of the
-    best cosines, ``words`` the deviation of the best word shares; ``alone`` is the bar for evidence by words,
-    ``both`` by words and vectors (None without).
+    best cosines; ``alone`` is the bar for evidence by words, ``both`` by words and vectors (None without).
     """
 
     rows: int
     vectors: int
     cosine: Curve | None
-    words: float
     alone: Bar
     both: Bar | None
 
@@ -127,19 +174,17 @@ class Null:
         """Whether it still speaks for a memory that has grown to so many rows and vectors."""
         return _near(rows, self.rows) and _near(vectors, self.vectors)
 
-    def evidence(
-        self, words: Words, cosine: Column, terms: int, *, usual: float = 0.0, personal: bool = True
-    ) -> Column:
-        """How much each row speaks for a question of that many terms (vectors count where both have one).
-
-        ``usual`` is the question's mean cosine with foreign statements. A question that is not about the person
-        (``personal``) has to show more, as all foreign ones are.
-        """
-        total = said(words, self.rows) / self.words + COVERED_WEIGHT * words.covered
-        if self.cosine is not None:
-            outstanding = (apart(cosine, usual, self.rows) - self.cosine.middle) / self.cosine.spread
-            total = total + COSINE_WEIGHT * np.nan_to_num(outstanding)
-        return np.asarray(total + TERMS_WEIGHT * np.log1p(terms) - PERSONAL_WEIGHT * (not personal))
+    def evidence(self, clues: Clues) -> Column:
+        """How much each row speaks for a question, in log-odds but for a constant."""
+        by_meaning = self.cosine is not None and not np.isnan(clues.cosine).all()
+        weights = BOTH if by_meaning else ALONE
+        total = weights.words * said(clues.words, self.rows) + weights.covered * clues.words.covered
+        if self.cosine is not None and by_meaning:
+            outstanding = (apart(clues.cosine, clues.usual, self.rows) - self.cosine.middle) / self.cosine.spread
+            total = total + weights.meaning * np.nan_to_num(outstanding)
+        if clues.timely is not None:
+            total = total + weights.timely * clues.timely + weights.dated
+        return np.asarray(total + weights.terms * np.log1p(clues.terms) - PERSONAL_WEIGHT * (not clues.personal))
 
     def bar(self, cosine: Column) -> Bar:
         """The bar for evidence, given the question's cosines (all NaN: words alone)."""
@@ -149,6 +194,15 @@ class Null:
 def telling(index: OwnerIndex, pool: Mask) -> Mask:
     """The rows of a pool that tell something; a mere question sounds like every other and answers none."""
     return np.asarray(pool & ~index.rows["idle"])
+
+
+def heard(search: WordSearch, counting: Sequence[str], terms: Sequence[str], background: Background) -> Words:
+    """What the words of a message find of which only some count; the others are words that were not found."""
+    words = search.find(counting, background)
+    if len(counting) == len(terms):
+        return words
+    whole = search.find(terms, background).idf
+    return Words(words.rows, words.covered * (words.idf / (whole or 1.0)), whole)
 
 
 def said(words: Words, rows: int) -> Column:
@@ -169,32 +223,41 @@ def apart(cosine: Column, usual: Column | float, rows: int) -> Column:
     return np.asarray(cosine - smallness(rows) * usual)
 
 
-def measure(index: OwnerIndex, foreign: Probes, pool: Mask) -> Null:
-    """Score every foreign question against the rows of a pool, one of them telling at least.
+def measure(index: OwnerIndex, foreign: Probes, pool: Mask, *, talk: bool = False) -> Null:
+    """Score every foreign question, or all foreign ``talk``, against the rows of a pool, one of them telling at least.
 
     Takes long enough to belong in a thread.
     """
+    lot = foreign.talk if talk else foreign.asked
     search, tells = WordSearch(index, pool), telling(index, pool)
-    found = [search.find(terms, foreign.others(terms)) for terms in foreign.terms]
+    found = [
+        heard(search, counting, terms, foreign.others(terms))
+        for counting, terms in zip(lot.counting, lot.terms, strict=True)
+    ]
     rows = int(np.count_nonzero(pool))
-    shares = [float(said(words, rows)[tells].max()) for words in found]
-    cosines, usual = _probe_cosines(index, foreign, tells), foreign.usuals()
+    cosines, usual = _lot_cosines(index, lot.vectors, tells), foreign.usuals(lot)
     bare = Null(
         rows=rows,
-        vectors=0 if foreign.vectors is None else len(index.vectors),
-        cosine=None if cosines is None else _curve(apart(np.nanmax(cosines, axis=1), usual, rows), 1e-3),
-        words=_steadied(float(np.std(shares)), rows),
+        vectors=0 if lot.vectors is None else len(index.vectors),
+        cosine=None if cosines is None else _curve(apart(np.nanmax(cosines, axis=1), usual, rows), _LEAST_COSINE),
         alone=Bar(Curve(0.0, 1.0), 0.0),
         both=None,
     )
     blank = np.full(len(pool), np.nan)
-    pairs = list(zip(found, foreign.terms, strict=True))
-    alone = [bare.evidence(words, blank, len(terms))[tells] for words, terms in pairs]
+    pairs = list(zip(found, map(len, lot.counting), strict=True))
+    bar = _talk_bar if talk else _bar
+    alone = [bare.evidence(Clues(words, blank, terms))[tells] for words, terms in pairs]
     both = None
     if cosines is not None:
         seen = zip(pairs, cosines, usual, strict=False)
-        both = _bar([bare.evidence(words, row, len(terms), usual=near)[tells] for (words, terms), row, near in seen])
-    return replace(bare, alone=_bar(alone), both=both)
+        both = bar([bare.evidence(Clues(words, row, terms, near))[tells] for (words, terms), row, near in seen])
+    return replace(bare, alone=bar(alone), both=both)
+
+
+def _talk_bar(evidence: Sequence[Column]) -> Bar:
+    """The bar for talk that asks nothing: only what stands out is shown, and little of it."""
+    usual = _bar(evidence)
+    return replace(usual, nothing=TALK_NOTHING_BELOW, likely=TALK_NOTHING_BELOW, most_ever=PERHAPS_MOST[-1])
 
 
 def _bar(evidence: Sequence[Column]) -> Bar:
@@ -204,34 +267,35 @@ def _bar(evidence: Sequence[Column]) -> Bar:
     lists = [-np.partition(-column, min(math.ceil(place), rows) - 1) for column in evidence]
     further_down = [_at(np.sort(best[: math.ceil(place)])[::-1], place) for best in lists]
     return Bar(
-        best=_curve(np.array([column.max() for column in evidence]), _LEAST_SPREAD),
-        floor=float(np.quantile(further_down, USUAL_ITEM)),
+        best=_widened(_curve(np.array([column.max() for column in evidence]), 0.0), rows),
+        floor=float(np.quantile(further_down, USUAL_ITEM + USUAL_MORE * smallness(rows))),
         likely=LIKELY_FROM + smallness(rows) * (1 - LIKELY_FROM),
         beside=BESIDE_MOST * smallness(rows),
     )
 
 
-def _probe_cosines(index: OwnerIndex, foreign: Probes, pool: Mask) -> Column | None:
-    """(probes, rows) cosines, NaN where a row has no vector; None when nothing can be compared."""
-    found = None if foreign.vectors is None else index.vectors.best(foreign.vectors)
+def _lot_cosines(index: OwnerIndex, vectors: Matrix | None, pool: Mask) -> Column | None:
+    """(messages, rows) cosines, NaN where a row has no vector; None when nothing can be compared."""
+    found = None if vectors is None else index.vectors.best(vectors)
     cosines = None if found is None else np.where(pool, index.by_row(found), np.nan)
     return None if cosines is None or np.isnan(cosines).all() else cosines
 
 
 def _curve(values: Column, least: float) -> Curve:
     low, middle, high = np.quantile(values, (0.5 - _HALF, 0.5, 0.5 + _HALF))
-    return Curve(float(middle), float(max(middle - low, high - middle, least)))
+    return Curve(float(middle), float(max((high - low) / 2, least)))
+
+
+def _widened(probes: Curve, rows: int) -> Curve:
+    """The curve of real foreign questions in a memory of so many rows, given that of the shipped ones."""
+    large = 1 - smallness(rows)
+    spread = (probes.spread + TYPICAL_SPREAD) / 2
+    return Curve(probes.middle + NEARER * large, spread * (1 + (WIDER - 1) * large))
 
 
 def _at(descending: Column, place: float) -> float:
     """The value at a place, counted from 1, of a list; between two places in proportion."""
     return float(np.interp(place - 1, np.arange(len(descending)), descending))
-
-
-def _steadied(deviation: float, rows: int) -> float:
-    """The deviation of the best word shares, shrunk towards the usual one."""
-    doubt = smallness(rows)
-    return float(np.sqrt(doubt * _USUAL_SHARE**2 + (1 - doubt) * deviation**2))
 
 
 def _near(now: int, then: int) -> bool:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from memory.accounts import Accounts
 from memory.clock import moment, stamp
@@ -24,6 +24,20 @@ class Trace:
     reply: int | None
     at: datetime
     data: Mapping[str, Any]
+
+
+_MEMORIES: Final = ("profile", "timeline", "facts")
+"""The tables whose rows count their uses."""
+
+
+def rested_on(data: Mapping[str, Any]) -> list[int]:
+    """The memories that a reply with this trace was given with because they were asked about.
+
+    What is read on every turn anyway is none of them, nor is what was only perhaps related, nor what came with all
+    that is known (and so has no score).
+    """
+    recalled = [unit for unit in data.get("recalled", ()) if unit["band"] == "full" and unit["scores"]]
+    return [unit["id"] for unit in recalled if unit["kind"] != "message"]
 
 
 class Traces:
@@ -64,6 +78,32 @@ class Traces:
             (owner.first_id, owner.last_id, json.dumps(list(memories))),
         )
         return [int(row["reply"]) for row in rows]
+
+    async def count_uses(self, owner: Account, data: Mapping[str, Any], *, at: datetime) -> None:
+        """Count that a reply with this trace was given with the memories it rests on; the count is in their rows."""
+        used = json.dumps(rested_on(data))
+        for table in _MEMORIES if used != "[]" else ():
+            await self._db.execute(
+                f"UPDATE {table} SET uses = uses + 1, used_at = max(coalesce(used_at, :at), :at)"
+                " WHERE id IN (SELECT value FROM json_each(:used)) AND id BETWEEN :lo AND :hi",
+                {"at": stamp(at), "used": used, "lo": owner.first_id, "hi": owner.last_id},
+            )
+
+    async def most_used(self, owner: Account, *, least: int, since: datetime, most: int) -> dict[int, int]:
+        """The open memories used ``least`` times or more, lastly at ``since`` or later, with their number of uses.
+
+        ``most`` of them, the most used first, then what was used last.
+        """
+        used = " UNION ALL ".join(
+            f"SELECT id, uses, used_at FROM {table} WHERE id BETWEEN :lo AND :hi AND uses > 0 AND uses >= :least"
+            " AND used_at >= :since AND retired_at IS NULL AND hidden_by IS NULL"
+            for table in _MEMORIES
+        )
+        rows = await self._db.fetch(
+            f"SELECT id, uses FROM ({used}) ORDER BY uses DESC, used_at DESC, id LIMIT :most",
+            {"lo": owner.first_id, "hi": owner.last_id, "least": least, "since": stamp(since), "most": most},
+        )
+        return {int(row["id"]): int(row["uses"]) for row in rows}
 
     async def erase(self, owner: Account, replies: Iterable[int]) -> int:
         """Remove the traces of these replies."""

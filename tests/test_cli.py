@@ -19,8 +19,10 @@ from typer.testing import CliRunner, Result
 
 import bot
 from bot import app as composition
+from bot import calibrate as calibration
 from bot import check as checks
 from bot import discovery, heartbeat, logs, setup
+from bot.bench import abstain as bench_abstain
 from bot.bench import cost as bench_cost
 from bot.bench import delivery as bench_delivery
 from bot.bench import recall as bench_recall
@@ -164,6 +166,8 @@ LOOKS = {
     "bench delivery": (bench_delivery, "main", ["bench", "delivery"]),
     "bench write": (bench_write, "main", ["bench", "write", "--data", "sets"]),
     "bench cost": (bench_cost, "main", ["bench", "cost"]),
+    "bench abstain": (bench_abstain, "main", ["bench", "abstain", "--data", "sets"]),
+    "calibrate": (calibration, "main", ["calibrate", "--sample", "en"]),
 }
 
 
@@ -186,6 +190,12 @@ def test_every_command_ends_in_a_sentence_and_writes_the_traceback_down_without_
     assert told.startswith(f"Something went wrong; {file.relative_to(folder)} says what.")
     assert "no luck with ***" in file.read_text()
     assert KEY not in file.read_text() + result.output
+
+
+@pytest.mark.parametrize("words", [[], ["test:1", "--sample", "en"]])
+def test_calibrate_wants_one_person_or_the_sample(words: list[str]) -> None:
+    result = typed("calibrate", *words)
+    assert (result.exit_code, result.output) == (2, "Name one person as PLATFORM:ID, or --sample en (or zh).\n")
 
 
 def test_where_no_log_can_be_written_the_unexpected_is_a_sentence_all_the_same(

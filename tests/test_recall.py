@@ -426,6 +426,20 @@ async def test_every_shown_unit_names_the_terms_of_its_score(shelf: Shelf) -> No
     assert reasons(await world.ask("jam?", RecallOptions(max_tokens=1_000)))
 
 
+async def test_each_arm_tells_what_it_looked_at_and_each_unit_how_sure_it_is(world: World) -> None:
+    await world.know("橘子酱在储藏室")
+    await event(world, "报名了半程马拉松", datetime(2026, 3, 1, 12, tzinfo=UTC))
+    await world.shelf.say("今天吃了橘子酱")
+    found = await world.ask("橘子酱在哪里，我昨天干什么了？", RecallOptions(max_tokens=1_000))
+    assert set(found.arms) == {"facts", "timeline", "journal"}, "an arm without a row is none"
+    assert found.arms["timeline"]["in_time"] == 1
+    assert found.arms["facts"]["words"] > 0
+    assert found.arms["facts"]["cosine"] == 0.0
+    offered = sum(arm["offered"] for arm in found.arms.values())
+    assert offered >= len(found.units) > 0
+    assert all(0 <= unit.scores["level"] <= 1 for unit in found.units)
+
+
 # ---- when something is missing -----------------------------------------------------------------------
 
 
@@ -551,4 +565,4 @@ async def test_the_block_gives_day_kind_subject_and_doubt(world: World) -> None:
 
 
 def test_the_probes_are_nobodys_words() -> None:
-    assert len({text_hash(text) for text in PROBES}) == 320
+    assert len({text_hash(text) for text in PROBES}) == 440

@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from functools import cache
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from bot.bench.smalltalk import SMALL_TALK
 from bot.embedders import LocalEmbedder
 from memory.index import OwnerIndex
-from memory.judge import Judged, Limits, judge
-from memory.lexicon import personal
+from memory.judge import Judged, Limits, clues, judge
+from memory.lexical import Words
+from memory.lexicon import asks_memory, personal
+from memory.model import Span
 from memory.ports import Vector
-from memory.score import Question
+from memory.score import Question, rank
 from memory.shipped import Probes, packed, probe_texts, probes, shipped_texts, shipped_vectors, told_texts
-from memory.threshold import GROWTH, Bar, Curve, Null, measure
+from memory.threshold import GROWTH, NOTHING_BELOW, TALK_NOTHING_BELOW, Bar, Clues, Curve, Null, measure
 from memory.words import query_terms
 from tests.labelled import FIRST_DAYS, FOREIGN, OWN, STATEMENTS
 from tests.units import PRIVATE_ROOM, START, known, said
@@ -67,31 +73,45 @@ def vector_of(text: str) -> Vector:
 
 
 def asking(index: OwnerIndex, *, vectors: bool = True) -> Ask:
-    nulls: dict[str, Null] = {}
+    nulls: dict[tuple[str, bool], Null] = {}
 
     def ask(question: str, language: str) -> Judged:
         foreign = shipped(language, vectors=vectors)
         pool = np.ones(len(index.rows), dtype=bool)
-        if language not in nulls and pool.any():
-            nulls[language] = measure(index, foreign, pool)
+        about, asks = personal(question), asks_memory(question, personal=personal(question))
+        if (language, asks) not in nulls and pool.any():
+            nulls[language, asks] = measure(index, foreign, pool, talk=not asks)
         vector = vector_of(question) if vectors else None
         ready = Question(
             question,
             tuple(query_terms(question)),
             vector,
             usual=foreign.usual(vector),
-            personal=personal(question),
+            personal=about,
+            asks=asks,
         )
-        return judge(index, ready, nulls.get(language), foreign.background, Limits(PRIVATE_ROOM, START))
+        return judge(index, ready, nulls.get((language, asks)), foreign, Limits(PRIVATE_ROOM, START))
 
     return ask
 
 
+TOLD_AGAIN = [
+    ("zh", "我女儿钢琴比赛快到了，好紧张", 3),
+    ("zh", "又过敏了，花粉太多", 1),
+    ("zh", "我弟弟从成都回来了", 20),
+    ("zh", "奶奶的助听器到了", 27),
+    ("en", "My daughter's piano competition is tomorrow", 3),
+    ("en", "My brother comes back from Boston", 20),
+    ("en", "grandma's hearing aid arrived", 27),
+]
+"""Talk that asks nothing, each with the place of the statement that it touches."""
 SAID = [
     *(statement for language in ("zh", "en") for statement in STATEMENTS[language]),
     *(statement for language in ("zh", "en") for statement, _ in FIRST_DAYS[language]),
 ]
 QUESTIONS = [
+    *(said for _, said, _ in TOLD_AGAIN),
+    *(piece for language in ("zh", "en") for piece in SMALL_TALK[language]),
     *(question for language in ("zh", "en") for _, asked in FIRST_DAYS[language] for question in asked),
     *(question for language in ("zh", "en") for question, _ in OWN[language]),
     *(question for language in ("zh", "en") for question in FOREIGN[language]),
@@ -203,10 +223,10 @@ def test_in_a_large_memory_foreign_questions_stay_below() -> None:
         for row in source.standard_normal((40, 16)).astype(np.float32)
     ]
     limits = Limits(PRIVATE_ROOM, START)
-    full = [judge(index, q, null, foreign.background, limits).level for q in asked]
+    full = [judge(index, q, null, foreign, limits).level for q in asked]
     assert np.mean([level is not None and level >= 0.95 for level in full]) <= 0.15
     sure = Question("word5 thing5", ("word5", "thing5"), matrix[4] / np.linalg.norm(matrix[4]))
-    assert judge(index, sure, null, foreign.background, limits).candidates[0].id == 5
+    assert judge(index, sure, null, foreign, limits).candidates[0].id == 5
 
 
 def test_a_null_is_measured_again_once_the_memory_has_grown_by_a_fifth() -> None:
@@ -268,3 +288,99 @@ def test_packed_vectors_name_their_model_and_text() -> None:
     (line,) = packed("m", ["a"], [np.array([0.6, 0.8], np.float32)])
     assert '"model": "m"' in line
     assert '"text": "a"' in line
+
+
+# ---- the words that count, and talk ------------------------------------------------------------------
+
+
+def test_the_words_of_a_time_count_for_nothing_and_the_time_itself_does() -> None:
+    index = OwnerIndex()
+    index.add([known(1, "Planted roses"), known(2, "October is a brand of tea"), known(3, "Bought a lamp")])
+    pool = np.ones(3, dtype=bool)
+    then = Span(START - timedelta(days=40), START - timedelta(days=10), "month", "UTC", "October 2025")
+    terms = tuple(query_terms("What roses in October 2025?"))
+    asked = Question("What roses in October 2025?", terms, spans=(then,))
+    foreign = shipped("en", vectors=False)
+    ranking = rank(index, asked, pool, now=START, background=foreign.background)
+    found = clues(index, asked, ranking, pool=pool, foreign=foreign, now=START)
+    assert found.terms == 1
+    assert found.words.covered[0] == 1.0
+    assert found.words.covered[1] == 0.0
+    assert found.timely is not None, "it is past"
+    ahead = replace(asked, spans=(replace(then, end=START + timedelta(days=1)),))
+    assert clues(index, ahead, ranking, pool=pool, foreign=foreign, now=START).timely is None
+
+
+def test_a_row_of_the_time_asked_about_has_more_to_say() -> None:
+    null = Null(rows=400, vectors=0, cosine=None, alone=Bar(Curve(0.0, 1.0), 0.0), both=None)
+    words = Words(np.array([1.0, 1.0]), np.array([0.5, 0.5]), 5.0)
+    blank = np.full(2, np.nan)
+    plain = null.evidence(Clues(words, blank, 3))
+    dated = null.evidence(Clues(words, blank, 3, timely=np.array([1.0, 0.0])))
+    assert dated[0] > plain[0] > dated[1]
+    assert null.evidence(Clues(words, blank, 3, personal=False))[0] < plain[0]
+
+
+@pytest.mark.parametrize("vectors", [True, False])
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("size", [10, 32])
+def test_small_talk_recalls_nothing(language: str, size: int, *, vectors: bool) -> None:
+    ask = asking(remembered(language, size, vectors=vectors), vectors=vectors)
+    heard = [piece for piece in SMALL_TALK[language] if ask(piece, language).candidates]
+    assert len(heard) <= 1, heard
+
+
+@pytest.mark.parametrize(("language", "said", "place"), TOLD_AGAIN)
+def test_talk_that_touches_what_is_known_recalls_it(language: str, said: str, place: int) -> None:
+    found = asking(remembered(language))(said, language)
+    assert found.candidates[0].id == place + 1
+    assert len(found.candidates) <= 3
+
+
+def test_by_words_alone_most_of_it_is_found_and_nothing_else_first() -> None:
+    found = [
+        (asking(remembered(language, vectors=False), vectors=False)(said, language).candidates, place)
+        for language, said, place in TOLD_AGAIN
+    ]
+    assert all(candidates[0].id == place + 1 for candidates, place in found if candidates)
+    assert sum(bool(candidates) for candidates, _ in found) >= 4
+
+
+def test_the_curve_of_foreign_questions_is_wider_and_nearer_the_larger_the_memory() -> None:
+    small, large = (
+        measure(remembered("en", size, vectors=False), shipped("en", vectors=False), pool_of(size)) for size in (2, 32)
+    )
+    assert large.alone.best.spread > small.alone.best.spread
+    talk = measure(remembered("en", 32, vectors=False), shipped("en", vectors=False), pool_of(32), talk=True)
+    assert (talk.alone.nothing, large.alone.nothing) == (TALK_NOTHING_BELOW, NOTHING_BELOW)
+
+
+def pool_of(size: int) -> NDArray[np.bool_]:
+    return np.ones(size, dtype=bool)
+
+
+@pytest.mark.parametrize(
+    ("message", "asks"),
+    [
+        ("我住在哪儿", True),
+        ("Where do I live?", True),
+        ("你能告诉我我妈的生日吗", True),
+        ("你还记得小明是谁吗", True),
+        ("Can you tell me where Mum lives?", True),
+        ("Do you remember what Tom said?", True),
+        ("What did you recommend?", True),
+        ("谁在外地念书", True),
+        ("Is the wifi at home any good?", True),
+        ("你会唱歌吗", False),
+        ("Who made you?", False),
+        ("Do you know any good jokes?", False),
+        ("给我讲个故事吧", False),
+        ("晚上吃点什么吧", False),
+        ("我妈是属兔的吧？", True),
+        ("Translate this into French", False),
+        ("今天好累啊", False),
+        ("My dog is ill", False),
+    ],
+)
+def test_what_asks_for_a_memory_and_what_is_talk(message: str, *, asks: bool) -> None:
+    assert asks_memory(message, personal=personal(message)) is asks

@@ -67,7 +67,7 @@ async def measured(
     for folder in folders:
         try:
             each = evalset.load(folder)
-            async with _memory(settings, embedder) as memory:
+            async with opened(settings, embedder) as memory:
                 figures = await _measure(memory, each)
         except (evalset.DataError, EmbedderUnavailable) as error:
             if failed is None:
@@ -78,7 +78,8 @@ async def measured(
 
 
 @contextlib.asynccontextmanager
-async def _memory(settings: Settings, embedder: Embedder | None) -> AsyncIterator[Memory]:
+async def opened(settings: Settings, embedder: Embedder | None) -> AsyncIterator[Memory]:
+    """A memory in a file of its own, gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         memory = await Memory.open(
             Path(folder) / "bench.db", settings, clock=lambda: datetime.now(UTC), count=len, embedder=embedder
