@@ -1,8 +1,8 @@
 """How well each row of an owner answers a question: one small function a term, summed by weight.
 
-Terms and weights are those of RECALL.md, section 1, measured again on the development data, and two more that
-help on two sets and hurt on none: ``near`` (a line answers as well as the line before it) and ``answer`` (a line
-that follows a question).
+Terms and weights are those of RECALL.md, section 1, measured again on the development data, and three more that
+help on two sets and hurt on none: ``near`` (a line answers as well as the line before it), ``answer`` (a line that
+replies to a question) and ``reply`` (the more, the more of the words that line was asked with are those of ours).
 """
 
 from __future__ import annotations
@@ -28,18 +28,22 @@ Mask = NDArray[np.bool_]
 
 WEIGHTS: Final[Mapping[str, float]] = {
     "words": 1.0,
-    "meaning": 0.7,
-    "near": 0.4,
+    "meaning": 1.0,
+    "near": 0.6,
     "session": 0.5,
     "speaker": 1.0,
     "date": 4.0,
     "question": -0.6,
     "answer": 0.3,
+    "reply": 2.5,
     "when": 1.0,
     "role": 1.0,
     "kind": 0.5,
 }
 
+WORDS_OVER_MEANING: Final = 0.7
+"""Share of the weight of meaning that is gone once one row holds every word of a question: the words are the surer
+sign where they are found, and a row that only sounds alike should not beat it."""
 DAYS_LATER: Final = 10
 """English chats tell of days past: a line counts for a date up to this many days after it (RECALL.md)."""
 QUARTER_HOUR: Final = 900
@@ -108,15 +112,19 @@ def rank(
     search = WordSearch(index, pool)
     words = search.find(question.terms, background)
     cosine = cosines(index, question.vector, pool)
+    expected = (0.0, USUAL_WORDS * words.highest)
+    needed = 1 - WORDS_OVER_MEANING * float(words.covered.max(initial=0))
+    asking, replies = index.rows["asks"].astype(float), replying(index, question)
     terms = {
-        "words": standard(words.rows, pool, (0.0, USUAL_WORDS * words.highest)),
-        "session": standard(search.sessions(question.terms), pool, (0.0, USUAL_WORDS * words.highest)),
-        "meaning": meaning(cosine, pool, question.usual),
-        "near": meaning(np.fmax(cosine, neighbour(index, cosine, "previous", np.nan)), pool, question.usual),
+        "words": standard(words.rows, pool, expected),
+        "session": standard(search.sessions(question.terms), pool, expected),
+        "meaning": needed * meaning(cosine, pool, question.usual),
+        "near": needed * meaning(np.fmax(cosine, neighbour(index, cosine, "previous", np.nan)), pool, question.usual),
         "speaker": of_the_named(index, question),
         "date": in_time(index, question),
-        "question": index.rows["asks"].astype(float),
-        "answer": neighbour(index, index.rows["asks"].astype(float), "previous", 0.0),
+        "question": asking,
+        "answer": replies * neighbour(index, asking, "previous", 0.0),
+        "reply": replies * neighbour(index, asking * words.covered, "previous", 0.0),
         "when": (index.rows["timed"] & question.asks_when).astype(float),
         "role": said_by_the_wanted(index, question, pool),
         "kind": (index.rows["kind"] != MESSAGE).astype(float),
@@ -164,6 +172,17 @@ def of_the_named(index: OwnerIndex, question: Question) -> Column:
     if name is None:
         return np.zeros(len(index.rows))
     return np.asarray(index.rows["person"] == index.people[name], dtype=float)
+
+
+def replying(index: OwnerIndex, question: Question) -> Column:
+    """1 for the lines that can answer the line before them: another's, and the bot's only when we are after it.
+
+    Nobody answers themselves, and what a bot replies to its person is not what the person told.
+    """
+    columns = index.rows
+    before = columns["previous"]
+    others = (before != NOWHERE) & (columns["person"] != columns["person"][before])
+    return np.asarray(others & (~columns["bot"] | question.after_bot), dtype=float)
 
 
 def said_by_the_wanted(index: OwnerIndex, question: Question, pool: Mask) -> Column:

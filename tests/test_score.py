@@ -156,6 +156,40 @@ def test_a_question_among_the_lines_ranks_below_its_answer() -> None:
     assert order(ranked(index, "Where is the marmalade?")) == [1, 0]
 
 
+def test_a_reply_to_the_same_question_outranks_a_reply_to_another() -> None:
+    talk = [
+        said(1, "where did you buy the green lamp?"),
+        said(2, "at the old market", speaker="Ada"),
+        said(3, "how was your day?"),
+        said(4, "at the old market", speaker="Ada"),
+    ]
+    found = ranked(index_of(talk), "where was the lamp bought")
+    assert found.terms["reply"][1] > found.terms["reply"][3] == 0
+    assert found.terms["answer"].tolist() == [0, 1, 0, 1]
+
+
+def test_nobody_answers_themselves_and_a_bot_only_who_is_after_its_words() -> None:
+    index = index_of(
+        [
+            said(1, "which tea is best?"),
+            said(2, "which tea, really"),
+            said(3, "which tea do you have?"),
+            said(4, "green tea", speaker="bot", bot=True),
+        ]
+    )
+    assert not ranked(index, "which tea").terms["reply"].any()
+    assert ranked(index, "which tea", after_bot=True).terms["reply"].nonzero()[0].tolist() == [3]
+
+
+def test_meaning_counts_less_where_the_words_are_found() -> None:
+    index = index_of([said(1, "the lamp is green"), said(2, "quite another matter")], {1: [0.6, 0.8], 2: [1.0, 0.0]})
+    vector = np.array([1.0, 0.0], dtype=np.float32)
+    found, missed = (ranked(index, text, vector=vector) for text in ("green lamp", "violin"))
+    assert 0 < found.terms["meaning"][1] < missed.terms["meaning"][1]
+    assert order(found)[0] == 0
+    assert order(missed)[0] == 1
+
+
 def test_who_asks_when_gets_lines_that_hold_a_time() -> None:
     index = index_of([known(1, "the dentist is nice"), known(2, "the dentist on Monday")])
     assert order(ranked(index, "when is the dentist", asks_when=True))[0] == 1
