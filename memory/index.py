@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.dates import holds_time
-from memory.lexicon import asks, only_asks
+from memory.lexicon import asks, holds_name, only_asks
 from memory.model import SELF, Account, Kind, Span, Unit
 from memory.offloop import off_loop
 from memory.postings import Postings
@@ -58,6 +58,7 @@ _ROW: Final = np.dtype(
         ("asks", "?"),
         ("idle", "?"),
         ("timed", "?"),
+        ("names", "?"),
         ("alive", "?"),
     ]
 )
@@ -181,6 +182,7 @@ class OwnerIndex:
             message and asks(unit.text),
             message and (only_asks(unit.text) or is_small_talk(unit.text)),
             unit.span is not None or holds_time(unit.text),
+            holds_name(unit.text, self.people),
             True,
         )
         self._remember(row, unit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Final
 
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
@@ -54,6 +54,10 @@ _LINE_ASKS: Final = re.compile(
     r"|^(?:do|does|did|can|could|would|will|is|are) (?:i|you|we|he|she|they|it|my|your|the|there)\b",
     re.IGNORECASE,
 )
+_ASKS_NAME: Final = re.compile(r"\b(?:who|whom|whose|where|which|what)\b", re.IGNORECASE)
+_ASKS_NUMBER: Final = re.compile(r"\bhow (?:many|much|old|long|often|far|big|tall)\b", re.IGNORECASE)
+_NAME: Final = re.compile(r"(?<=[\w,;:'\u2019] )[A-Z][a-z]+|[\"\u201c][^\"\u201d]{2,60}[\"\u201d]")
+"""A capital within a sentence, or a title in quotes."""
 _FEW_TERMS: Final = {"zh": 2, "en": 0}
 """A question with no more terms than this says too little alone ("呢？", "and then?")."""
 
@@ -71,6 +75,21 @@ def asked_in(text: str) -> str:
 def after_the_bot(question: str) -> bool:
     """Whether a question is after something the bot said, rather than the person."""
     return bool(_ABOUT_BOT.search(question)) and not _TOLD_BOT.search(question)
+
+
+def asks_name(question: str) -> bool:
+    """Whether an English question can be answered by a name: who, where, which, what, but not how many.
+
+    Chinese writes names like any other word, so that no line could be told to hold one.
+    """
+    return (
+        asked_in(question) == "en" and _ASKS_NAME.search(question) is not None and _ASKS_NUMBER.search(question) is None
+    )
+
+
+def holds_name(text: str, known: Container[str]) -> bool:
+    """Whether an English text names somebody or something but those it is between, who are ``known``."""
+    return any(name not in known for name in _NAME.findall(text))
 
 
 def named(question: str, speakers: Iterable[str]) -> str | None:

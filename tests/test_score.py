@@ -12,7 +12,7 @@ import pytest
 from memory.dates import PartialDate
 from memory.index import OwnerIndex
 from memory.lexical import Background, Words, WordSearch
-from memory.lexicon import after_the_bot, asks, mentioned, named, needs_context, only_asks, personal
+from memory.lexicon import after_the_bot, asks, holds_name, mentioned, named, needs_context, only_asks, personal
 from memory.model import Span
 from memory.score import BOOST, Question, Ranking, freshness, rank, standard
 from memory.words import query_terms
@@ -188,6 +188,49 @@ def test_meaning_counts_less_where_the_words_are_found() -> None:
     assert 0 < found.terms["meaning"][1] < missed.terms["meaning"][1]
     assert order(found)[0] == 0
     assert order(missed)[0] == 1
+
+
+def test_a_name_answers_who_and_where_but_not_how_many() -> None:
+    index = index_of(
+        [
+            said(1, "we met there with my aunt"),
+            said(2, "we met in Lisbon with my aunt"),
+            said(3, "we met in Lisbon " + "and talked on and on " * 9),
+            said(4, "we met in Lisbon then", speaker="bot", bot=True),
+        ]
+    )
+    names = ranked(index, "where did we meet").terms["name"]
+    assert names[0] == 0 < names[2] < names[1] <= 1
+    assert names[3] == 0 < ranked(index, "where did we meet", after_bot=True).terms["name"][3]
+    assert not ranked(index, "how many of us met").terms["name"].any()
+    assert not ranked(index, "when did we meet, and where", asks_when=True).terms["name"].any()
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("Hey Ada, how was it?", False),
+        ("I read \u201cthe long way\u201d last week", True),
+        ("we went to Lisbon", True),
+        ("Nothing much. Sleeping", False),
+        ("我们在里斯本见过", False),
+    ],
+)
+def test_a_name_is_known_by_its_capital_and_those_who_talk_are_none(text: str, holds: bool) -> None:  # noqa: FBT001
+    assert holds_name(text, {"Ada"}) is holds
+
+
+def test_what_was_said_in_the_same_session_as_a_hit_outranks_the_same_elsewhere() -> None:
+    talk = [said(1, "the boat is blue"), said(2, "quite so"), said(3, "fine"), said(4, "then we left")]
+    other = [said(n, "fine" if n < 8 else "then we left", session=2) for n in (5, 6, 7, 8)]
+    found = ranked(index_of([*talk, *other]), "boat")
+    assert found.terms["talk"][3] > found.terms["talk"][7]
+    assert found.total[3] > found.total[7]
+
+
+def test_a_memory_without_a_session_is_its_own_talk() -> None:
+    found = ranked(index_of([known(1, "tea marmalade"), known(2, "a cup")]), "marmalade")
+    assert found.terms["talk"][0] > found.terms["talk"][1]
 
 
 def test_who_asks_when_gets_lines_that_hold_a_time() -> None:
