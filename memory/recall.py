@@ -49,7 +49,8 @@ class RecallOptions:
     ``max_tokens`` None is no budget; ``threshold`` False shows the best however little speaks for them;
     ``exclude`` are journal lines the model sees anyway; ``asked`` is the line of the question itself, which
     counts for nothing (its neighbours would hear its words); ``context`` are the turns before, newest last, read
-    only when the question needs them; ``everything`` gives all that is known instead of what matches.
+    only when the question needs them; ``everything`` gives all that is known instead of what matches; ``without``
+    names terms of the score that are left out, to measure what each is worth.
     """
 
     max_tokens: int | None = None
@@ -58,6 +59,7 @@ class RecallOptions:
     asked: int = 0
     context: tuple[str, ...] = ()
     everything: bool = False
+    without: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class Recall:
         notes: list[str] = []
         asked = None
         if question.strip() and not options.everything:
-            asked = await self._asked(owner, question, now=now, context=options.context, notes=notes)
+            asked = await self._asked(owner, question, now=now, options=options, notes=notes)
         async with self._at_once:
             shelf = self._shelf(owner, options)
             left_out = _fill(shelf, await self._always(owner, room=room, now=now), within=ALWAYS_TOKENS)
@@ -138,10 +140,10 @@ class Recall:
         return [_known_unit(entry) for entry in sorted(held, key=_weight, reverse=True)]
 
     async def _asked(
-        self, owner: Account, question: str, *, now: datetime, context: tuple[str, ...], notes: list[str]
+        self, owner: Account, question: str, *, now: datetime, options: RecallOptions, notes: list[str]
     ) -> _Asked:
         """The question made ready; all that waits for the embedder is in here."""
-        search = _search_text(question, context)
+        search = _search_text(question, options.context)
         vector = await self._vector(owner, search, notes)
         foreign = self._shipped.probes(asked_in(search))
         ready = Question(
@@ -155,6 +157,7 @@ class Recall:
             after_bot=after_the_bot(question),
             personal=personal(search),
             zone=owner.zone,
+            without=options.without,
         )
         return _Asked(ready, asked_in(search), foreign)
 

@@ -70,7 +70,8 @@ class Question:
     ``vector`` has length 1 or is None; ``usual`` is mean and deviation of its cosine with the shipped
     statements, None where these have no vectors; ``spans`` are the intervals it asks about in aware UTC,
     ``dates`` the days, months and years it names; ``after_bot`` says that it is after the bot's words,
-    ``personal`` that it is about the owner; ``zone`` is the owner's IANA zone.
+    ``personal`` that it is about the owner; ``zone`` is the owner's IANA zone; ``without`` are terms of the
+    score that are left out, for the ablation.
     """
 
     text: str
@@ -83,6 +84,7 @@ class Question:
     after_bot: bool = False
     personal: bool = True
     zone: str = "UTC"
+    without: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ def rank(
     weights: Mapping[str, float] = WEIGHTS,
 ) -> Ranking:
     """Score every row of the pool (a mask over ``index.rows``) for a question."""
+    weights = {name: weight for name, weight in weights.items() if name not in question.without}
     cosine = cosines(index, question.vector, pool)
     words, terms = _terms(index, question, pool, cosine, background)
     total = _sum(terms, weights, np.zeros(len(pool)))

@@ -1,0 +1,24 @@
+"""Pictures, where matplotlib is installed (the extra ``plot``); everything else does without."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Final
+
+HINT: Final = 'no picture: matplotlib is not installed (`pip install "recollect[plot]"`)'
+
+
+class PlotUnavailable(Exception):
+    """Nothing can be drawn here; the text says what to install."""
+
+    def __init__(self) -> None:
+        super().__init__(HINT)
+
+
+def figure(*, width: float, height: float) -> Any:
+    """An empty matplotlib figure, inches. It needs no screen. Raises PlotUnavailable."""
+    try:
+        module = importlib.import_module("matplotlib.figure")
+    except ImportError as error:
+        raise PlotUnavailable from error
+    return module.Figure(figsize=(width, height))
