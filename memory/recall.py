@@ -19,10 +19,11 @@ from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, usable_
 from memory.lexicon import after_the_bot, asked_in, needs_context, personal
 from memory.model import PRIVATE, SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
 from memory.offloop import off_loop
-from memory.ports import EmbedderUnavailable, TokenCounter, Vector
+from memory.ports import EmbedderUnavailable, Reranker, TokenCounter, Vector
+from memory.reranking import reranked
 from memory.score import Question
 from memory.shipped import Probes, Shipped
-from memory.showing import Shelf, memory_unit, read, units
+from memory.showing import Read, Shelf, memory_unit, read, units
 from memory.slots import slot
 from memory.stores import Stores
 from memory.threshold import Null, measure, telling
@@ -74,10 +75,18 @@ class _Asked:
 class Recall:
     """Finds what an owner's memory holds for a question, and may keep silent."""
 
-    def __init__(self, stores: Stores, indexes: Indexes, settings: RecallSettings, count: TokenCounter) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        indexes: Indexes,
+        settings: RecallSettings,
+        count: TokenCounter,
+        reranker: Reranker | None = None,
+    ) -> None:
         self._stores = stores
         self._indexes = indexes
         self._settings = settings
+        self._reranker = reranker
         self._count = count
         self._at_once = asyncio.Semaphore(AT_ONCE)
         self._shipped = Shipped(stores.embeddings)
@@ -107,7 +116,9 @@ class Recall:
             )
             judged = Judged() if asked is None else await self._judge(owner, asked, limits)
             found = await read(self._stores, owner, judged.candidates, room=room, now=now)
-            left_out += _fill(shelf, units(judged.candidates, found, options.exclude))
+        # The model is asked outside the queue: while it answers, others may recall.
+        candidates = await self._ordered(question, judged.candidates, found, notes)
+        left_out += _fill(shelf, units(candidates, found, options.exclude))
         return Recollection(
             units=tuple(shelf.units),
             level=judged.level,
@@ -115,6 +126,15 @@ class Recall:
             notes=tuple(notes),
             milliseconds=round((time.perf_counter() - started) * 1_000, 3),
         )
+
+    async def _ordered(
+        self, question: str, candidates: tuple[Contender, ...], found: Read, notes: list[str]
+    ) -> tuple[Contender, ...]:
+        """The candidates as the reranking model would have them, if there is one."""
+        if self._reranker is None:
+            return candidates
+        seconds = self._settings.timeout_seconds
+        return await reranked(self._reranker, question, candidates, found.texts, seconds=seconds, notes=notes)
 
     def _shelf(self, owner: Account, options: RecallOptions) -> Shelf:
         def cost(unit: Recalled) -> int:
