@@ -6,6 +6,8 @@ import re
 from collections.abc import Container, Iterable
 from typing import Final
 
+from memory.words import query_terms, weights
+
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _TOLD_BOT: Final = re.compile(
     r"我[^，。？?,]{0,8}?(?:和|跟|对|向|给|与|同|告诉|告訴|問|问)[过過了]?你"
@@ -21,6 +23,11 @@ _ABOUT_BOT: Final = re.compile(
 )
 
 
+_LEANS: Final = re.compile(
+    r"[它他她牠祂]|^\W*(?:那|这|這)(?![个個位里裡儿兒么麼])"
+    r"|\b(?:it|its|that|this|those|these|they|them|he|him|she|her|one|ones)\b",
+    re.IGNORECASE,
+)
 _SENTENCE: Final = re.compile(r"[^.!?。！？；;\n]+[?？]?")
 _ASKS: Final = re.compile(
     r"[?？]|(?:[吗嗎么]|(?<![着著])呢)[\s。！!~～…]*$|来着|來著|(?<![没沒])什[么麼]|啥|谁|誰|哪(?!怕)|怎[么麼样樣]|[为為]何|是否|[难難]道"
@@ -130,3 +137,14 @@ def only_asks(text: str) -> bool:
 def needs_context(question: str, terms: int) -> bool:
     """Whether a question cannot be understood without the turns before it: too short, or it points back."""
     return terms <= _FEW_TERMS[asked_in(question)] or _POINTS_BACK.search(question) is not None
+
+
+def asking_part(question: str) -> str:
+    """The sentences of a question that ask, all of it when these cannot be understood without the rest.
+
+    People chat before they come to the point: 今天累死了。我的手机号是多少？ does not ask about today.
+    """
+    sentences = [sentence for sentence in _SENTENCE.findall(question) if sentence.strip()]
+    asking = "".join(sentence for sentence in sentences if asks(sentence) or is_question(sentence))
+    alone = 1.0 in weights(query_terms(asking)) and _LEANS.search(asking) is None
+    return asking if alone else question

@@ -16,7 +16,7 @@ from memory import dates
 from memory.block import frame, line
 from memory.index import Indexes, OwnerIndex
 from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, usable_rows, visible
-from memory.lexicon import after_the_bot, asked_in, needs_context, personal
+from memory.lexicon import after_the_bot, asked_in, asking_part, needs_context, personal
 from memory.model import PRIVATE, SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
 from memory.offloop import off_loop
 from memory.ports import EmbedderUnavailable, Reranker, TokenCounter, Vector
@@ -166,13 +166,15 @@ class Recall:
         search = _search_text(question, options.context)
         vector = await self._vector(owner, search, notes)
         foreign = self._shipped.probes(asked_in(search))
+        named_dates = tuple(dates.partial(question))
         ready = Question(
             text=question,
             terms=tuple(query_terms(search)),
             vector=vector,
             usual=foreign.usual(vector),
-            spans=dates.asked(question, now=now, zone=owner.zone),
-            dates=tuple(dates.partial(question)),
+            # A date by its name is meant wherever it stands, "today" only where something is asked.
+            spans=dates.asked(question if named_dates else asking_part(question), now=now, zone=owner.zone),
+            dates=named_dates,
             asks_when=dates.asks_when(question),
             after_bot=after_the_bot(question),
             personal=personal(search),

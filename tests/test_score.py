@@ -12,7 +12,17 @@ import pytest
 from memory.dates import PartialDate
 from memory.index import OwnerIndex
 from memory.lexical import Background, Words, WordSearch
-from memory.lexicon import after_the_bot, asks, holds_name, mentioned, named, needs_context, only_asks, personal
+from memory.lexicon import (
+    after_the_bot,
+    asking_part,
+    asks,
+    holds_name,
+    mentioned,
+    named,
+    needs_context,
+    only_asks,
+    personal,
+)
 from memory.model import Span
 from memory.score import BOOST, Question, Ranking, freshness, rank, standard
 from memory.words import query_terms
@@ -317,3 +327,22 @@ def test_a_line_that_tells_before_it_asks_is_no_mere_question() -> None:
     assert only_asks("Where is it? Do you know?")
     assert not only_asks("I went to the lake. And you?")
     assert not only_asks("我去了湖边，你呢")
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("今天累死了。我的手机号是多少？", "我的手机号是多少？"),
+        ("昨天去看了医生。今天下雨。那个会修车的人叫什么？", "那个会修车的人叫什么？"),
+        ("昨天我跟你说了一件事。是什么来着？", None),
+        ("我昨天买了手机。那是什么牌子？", None),
+        ("昨天见了老同学。他叫什么名字？", None),
+        ("What a day today! Where are my keys?", " Where are my keys?"),
+        ("I saw a film yesterday. What was it called?", None),
+        ("我昨天跟你说了什么？", None),
+        ("昨天的事", None),
+        ("", None),
+    ],
+)
+def test_a_question_is_read_for_times_where_it_asks(question: str, part: str | None) -> None:
+    assert asking_part(question) == (question if part is None else part)
