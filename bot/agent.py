@@ -178,7 +178,8 @@ class Agent:
         )
         turn.trace.found = await self._recall(turn, earlier)
         answer = await self._ask(turn, earlier, sink)
-        await self._finish(turn, sink, answer, receipt=receipt)
+        question = await self._commands.zone_question(turn.owner, turn.chat, turn.trace.learned)
+        await self._finish(turn, sink, answer, receipt="\n\n".join(filter(None, (receipt, question))))
 
     async def press(self, press: Press, sink: Sink) -> None:
         """Obey a button. Raises Apology and DeliveryError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import unicodedata
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,11 +16,25 @@ from opencc import OpenCC
 from bot.message import Button, CommandSpec, Reply
 from bot.trace import may_be_named
 from config.locales import phrase
-from memory import Memory, PickError, attribute_label, wants_forgetting
-from memory.model import SELF, Account, Chat, Entry, Event, Message, ProfileLine
+from memory import DatabaseError, Memory, PickError, attribute_label, wants_forgetting, zone_named
+from memory.model import SELF, Account, Chat, Decision, Entry, Event, Message, ProfileLine
 from memory.ports import Clock
 
-NAMES: Final = ("start", "help", "whatdoyouknow", "remember", "forget", "undo", "why", "new", "cancel", "language")
+log = logging.getLogger(__name__)
+
+NAMES: Final = (
+    "start",
+    "help",
+    "whatdoyouknow",
+    "remember",
+    "forget",
+    "undo",
+    "why",
+    "new",
+    "cancel",
+    "language",
+    "timezone",
+)
 PRIVATE_NAMES: Final = frozenset({"start"})
 """Commands that make sense in a private chat alone."""
 LANGUAGES: Final = ("en", "zh")
@@ -39,6 +54,7 @@ _LANGUAGE_WORDS: Final = {
     "zh": "zh", "chinese": "zh", "中文": "zh", "汉语": "zh", "漢語": "zh",
     "auto": "auto", "自动": "auto", "自動": "auto",
 }  # fmt: skip
+_AUTO: Final = frozenset(word for word, choice in _LANGUAGE_WORDS.items() if choice == "auto")
 _TRADITIONAL: Final = OpenCC("s2tw")
 _YES: Final = frozenset({"yes", "y", "ok", "all", "是", "好", "确认", "確認", "全部"})
 _NO: Final = frozenset({"no", "n", "cancel", "否", "不", "取消"})
@@ -82,6 +98,7 @@ class Commands:
             "new": self._new,
             "cancel": self._cancel,
             "language": self._language,
+            "timezone": self._timezone,
         }
 
     def read(self, text: str) -> tuple[str, str] | None:
@@ -258,6 +275,37 @@ class Commands:
         await self._memory.fix_language(owner, None if choice == "auto" else choice)
         language = owner.language if choice == "auto" else choice
         return Reply(phrase("language.auto" if choice == "auto" else "language.set", language), private=True)
+
+    async def zone_question(self, owner: Account, chat: Chat, learned: Sequence[Decision]) -> str:
+        """The question for a person's zone behind an answer, "" almost always: once, where a time was guessed.
+
+        In a group it is nobody else's concern.
+        """
+        try:
+            asks = chat.private and await self._memory.ask_zone(owner, learned)
+        except DatabaseError:
+            log.exception("nobody was asked for a time zone")
+            return ""
+        return phrase("timezone.ask", owner.language, zone=owner.zone) if asks else ""
+
+    async def _timezone(self, order: Order) -> Reply:
+        """Show the zone in which times are reckoned, or set it; the zone database's names and cities are known."""
+        owner, words = order.owner, order.words
+        auto = words.casefold() in _AUTO
+        zone = None if auto else zone_named(words)
+        unknown = bool(words) and not auto and zone is None
+        if words and not unknown:
+            await self._memory.fix_zone(owner, zone)
+            owner = await self._memory.known_account(owner.platform, owner.user_id) or owner
+        text = phrase(
+            "timezone.now",
+            owner.language,
+            zone=owner.zone,
+            time=f"{self._clock().astimezone(ZoneInfo(owner.zone)):%H:%M}",
+            source=owner.zone_from,
+            unknown=_excerpt(words) if unknown else "",
+        )
+        return Reply(text, private=True)
 
 
 @dataclass(frozen=True, slots=True)

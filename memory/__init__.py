@@ -21,6 +21,7 @@ from memory.rules import (
     wants_remembering,
 )
 from memory.slots import label as attribute_label
+from memory.zones import zone_named
 
 __all__ = [
     "DATABASE_NAME",
@@ -44,4 +45,5 @@ __all__ = [
     "is_small_talk",
     "wants_forgetting",
     "wants_remembering",
+    "zone_named",
 ]

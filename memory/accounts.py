@@ -13,7 +13,12 @@ from memory.clock import stamp
 from memory.db import Database
 from memory.model import SEQ_BITS, Account, Chat, Message
 
-_ACCOUNT = "no, platform, user_id, name, language, zone, language_fixed"
+_SAID_ZONE = (
+    "(SELECT p.zone FROM profile p WHERE p.zone IS NOT NULL AND p.retired_at IS NULL AND p.hidden_by IS NULL AND"
+    f" p.doubts IS NULL AND p.id BETWEEN accounts.no << {SEQ_BITS} AND (accounts.no + 1 << {SEQ_BITS}) - 1"
+    " ORDER BY p.said_at DESC, p.id DESC LIMIT 1)"
+)
+_ACCOUNT = f"no, platform, user_id, name, language, zone, language_fixed, zone_set, {_SAID_ZONE} AS zone_said"
 _CHAT = "c.no, c.platform, c.key, c.private, c.parent"
 
 
@@ -81,6 +86,17 @@ class Accounts:
             " WHERE no = :no",
             {"language": language, "no": owner.no},
         )
+
+    async def fix_zone(self, owner: Account, zone: str | None) -> None:
+        """Keep to a zone whatever the owner says of where they are; None follows what they say again."""
+        await self._db.execute("UPDATE accounts SET zone_set = ? WHERE no = ?", (zone, owner.no))
+
+    async def ask_zone(self, owner: Account) -> bool:
+        """Note that the owner is asked for their zone; False if they have been, then nobody is to ask."""
+        changed = await self._db.execute(
+            "UPDATE accounts SET zone_asked = 1 WHERE no = ? AND zone_asked = 0", (owner.no,)
+        )
+        return changed > 0
 
     async def author_of(self, platform: str, key: str, thread: str | None, platform_id: str) -> Account | None:
         """The account whose message is journaled under a platform's id; None when there is none."""
@@ -185,14 +201,16 @@ class Chats:
 
 
 def _account(row: sqlite3.Row) -> Account:
+    fixed, said = row["zone_set"], row["zone_said"]
     return Account(
         row["no"],
         row["platform"],
         row["user_id"],
         row["name"],
         row["language"],
-        row["zone"],
+        fixed or said or row["zone"],
         bool(row["language_fixed"]),
+        "set" if fixed else "said" if said else "default",
     )
 
 

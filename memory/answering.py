@@ -137,11 +137,10 @@ class Answering:
 
     async def erase(self, owner: Account, lines: Collection[int]) -> None:
         """Remove lines for good, with their traces and vectors; none of them waits any more."""
-        hashes = await self._stores.journal.hashes(owner, lines)
         await self._stores.traces.erase(owner, lines)
         await self._stores.waits.remove(owner, lines)
         await self._stores.journal.erase(owner, lines)
-        await self._stores.embeddings.erase(owner, hashes)
+        await self._stores.embeddings.sweep(owner)
 
     async def _settle(
         self, owner: Account, reply: Message, answers: int, *, delivered: bool, also: Sequence[int]

@@ -19,12 +19,13 @@ def block(found: Recollection, owner: Account) -> str:
     """
     if not found.units:
         return ""
-    return render("recalled", owner.language, lines=[line(unit, owner) for unit in found.units])
+    short = any(unit.extent != "whole" for unit in found.units)
+    return render("recalled", owner.language, lines=[line(unit, owner) for unit in found.units], short=short)
 
 
 def frame(owner: Account) -> str:
-    """The block without any memory: what it costs before the first line."""
-    return render("recalled", owner.language, lines=[])
+    """The block without any memory: the most it costs before the first line."""
+    return render("recalled", owner.language, lines=[], short=True)
 
 
 def line(unit: Recalled, owner: Account) -> str:
@@ -35,7 +36,9 @@ def line(unit: Recalled, owner: Account) -> str:
     about = "" if unit.subject == SELF else bare(unit.subject)
     since = "" if unit.outdated is None else f"outdated since {local_date(unit.outdated, owner)}"
     on = "" if unit.when is None else day_of(unit.when, owner)
-    marks = ["" if unit.kind == "message" else unit.kind, on, about, "perhaps" if unit.band == "perhaps" else "", since]
+    extent = "" if unit.extent == "whole" else unit.extent
+    unsure = "perhaps" if unit.band == "perhaps" else ""
+    marks = ["" if unit.kind == "message" else unit.kind, on, about, unsure, since, extent]
     marked = ", ".join(mark for mark in marks if mark)
     speaker = "" if unit.speaker in {"", owner.name} else bare(unit.speaker)
     parts = [local_date(unit.at, owner), marked and f"({marked})", speaker and f"{speaker}:", quoted(unit.text)]

@@ -14,16 +14,19 @@ from config.prompts import render
 from config.templates import Language, written
 from memory.embedding import spoken
 from memory.model import Account, Entry, Message
+from memory.pieces import Piece, joined, pieces
 from memory.script import language
-from memory.sessions import Batch
+from memory.sessions import Batch, Reach
 from memory.slots import SLOTS
 from memory.verify import EXAMPLE_NAMES, Evidence
 from memory.words import terms
 
-MESSAGE_CHARACTERS: Final = 2_000
-"""Shown of one message; whoever pastes a book tells little about themselves in it."""
 BATCH_CHARACTERS: Final = 12_000
 """Shown of all new messages: with the rest of the prompt below 16,000 tokens in Chinese, too."""
+CONTEXT_CHARACTERS: Final = 2_000
+"""Shown of a message that may not be cited: an earlier one, or the bot's."""
+BEFORE_CHARACTERS: Final = 300
+"""Shown, as something earlier, of a message's words before the piece of it that is read now."""
 KNOWN_LINES: Final = 40
 """Memories shown so that they are not repeated: those that share most words with the session."""
 GAP: Final = timedelta(hours=6)
@@ -34,12 +37,12 @@ MOST_MESSAGES: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """One request. ``upto`` is the id of the last message it covers; the rest waits for the next."""
+    """One request, and how far it reads."""
 
     messages: tuple[Mapping[str, str], ...]
     schema: Mapping[str, Any]
     evidence: Evidence
-    upto: int
+    reach: Reach
 
     @property
     def citable(self) -> list[int]:
@@ -66,7 +69,8 @@ def brief(
     ``most`` bounds the messages of a request, ``halvings`` says how often one has come to nothing since, ``fault``
     what was wrong with the last answer ("" at first, else an ``answers.Fault``).
     """
-    covered = [_shown(message) for message in fitting(batch.messages, most=most, halvings=halvings)]
+    parts = fitting(batch.messages, read=batch.read, most=most, halvings=halvings)
+    covered = [part.cut for part in parts]
     own = [message for message in covered if citable(message)]
     said = " ".join(message.text for message in own)
     tongue = written(language(said) or owner.language)
@@ -79,38 +83,60 @@ def brief(
         example=EXAMPLE_NAMES[tongue],
         retry=fault,
     )
+    before = _before(batch.earlier, parts)
     content = render(
         "session",
         tongue,
         zone=owner.zone,
         known=nearest(known, said),
-        earlier=[_line(_shown(message), owner.zone, tongue) for message in batch.earlier],
+        earlier=[_line(message, owner.zone, tongue) for message in before],
         new=[_line(message, owner.zone, tongue, number=number) for number, message in lines.items()],
     )
-    earlier = [message.text for message in batch.earlier if citable(message)]
+    earlier = [message.text for message in before if citable(message)]
     return Briefing(
         messages=({"role": "system", "content": system}, {"role": "user", "content": content}),
         schema=schema([number for number, message in lines.items() if citable(message)]),
         evidence=Evidence(lines, "\n".join([*earlier, *(message.text for message in own)]), owner.zone),
-        upto=covered[-1].id,
+        reach=_reach(parts),
     )
 
 
-def fitting(messages: Sequence[Message], *, most: int = MOST_MESSAGES, halvings: int = 0) -> list[Message]:
-    """Return the first messages that make one request, at least one.
+def fitting(
+    messages: Sequence[Message],
+    *,
+    read: Mapping[int, int] | None = None,
+    most: int = MOST_MESSAGES,
+    halvings: int = 0,
+) -> list[Piece]:
+    """Return the first messages, or pieces of long ones, that make one request; each message once, at least one.
 
-    What ends at a long silence or is all there is goes as a whole. What is too much is cut at its longest silence,
-    not before its middle, so that there are at most twice the requests; among equal silences at the last.
+    ``read`` counts by id the characters that were read before. What ends at a long silence or is all there is goes
+    as a whole. What is too much is cut at its longest silence, not before its middle, so that there are at most twice
+    the requests; among equal silences at the last, so that a message is cut only where nothing else can be.
     """
-    stretch = _stretch(messages)
+    done = read or {}
+    stretch = [part for each in _stretch(messages) for part in _pieces(each, done.get(each.id, 0))]
     whole = _prefix(stretch, most)
     if halvings:
         whole = _prefix(stretch, max(1, whole >> halvings))
     if whole == len(stretch):
-        return stretch
+        return joined(stretch)
     middle = (whole + 1) // 2
-    cut = max(range(middle, whole + 1), key=lambda place: (stretch[place].at - stretch[place - 1].at, place))
-    return stretch[:cut]
+    cut = max(range(middle, whole + 1), key=lambda place: (*_silence(stretch[place - 1], stretch[place]), place))
+    return joined(stretch[:cut])
+
+
+def _pieces(message: Message, start: int) -> list[Piece]:
+    """A message in pieces; of what may not be cited, as the bot's own words, only the beginning."""
+    if citable(message):
+        return pieces(message, start=start)
+    shown = replace(message, text=message.text[:CONTEXT_CHARACTERS])
+    return [Piece(shown, 0, len(shown.text))]
+
+
+def _silence(one: Piece, other: Piece) -> tuple[timedelta, bool]:
+    """How long it was quiet between two pieces, and whether a message ends between them."""
+    return other.message.at - one.message.at, one.last
 
 
 def _stretch(messages: Sequence[Message]) -> list[Message]:
@@ -119,10 +145,29 @@ def _stretch(messages: Sequence[Message]) -> list[Message]:
     return list(messages[: next(ends, len(messages))])
 
 
-def _prefix(messages: Sequence[Message], most: int) -> int:
-    """Count the first messages that have room in a request, at least one."""
-    sizes = accumulate(min(len(message.text), MESSAGE_CHARACTERS) for message in messages[:most])
+def _prefix(parts: Sequence[Piece], most: int) -> int:
+    """Count the first pieces that have room in a request, at least one."""
+    sizes = accumulate(part.end - part.start for part in parts[:most])
     return max(1, sum(size <= BATCH_CHARACTERS for size in sizes))
+
+
+def _reach(parts: Sequence[Piece]) -> Reach:
+    """How far pieces reach: the messages that are read to their end, and the one that is not."""
+    last = parts[-1]
+    ended = [part.message.id for part in parts if part.last]
+    begun = tuple(part.message.id for part in parts if part.start == 0)
+    half = None if last.last else (last.message.id, last.end)
+    return Reach(upto=max(ended, default=0), ended=tuple(ended), begun=begun, half=half)
+
+
+def _before(earlier: Sequence[Message], parts: Sequence[Piece]) -> list[Message]:
+    """The lines shown for pronouns: earlier ones, and what a half-read message said just before."""
+    first = parts[0]
+    shown = [replace(message, text=message.text[:CONTEXT_CHARACTERS]) for message in earlier]
+    if not first.start:
+        return shown
+    text = first.message.text[max(0, first.start - BEFORE_CHARACTERS) : first.start]
+    return [*shown, replace(first.message, text=text)]
 
 
 def nearest(known: Sequence[Entry], said: str) -> list[str]:
@@ -174,11 +219,6 @@ def _line(message: Message, zone: str, tongue: Language, *, number: int | None =
     mark = f"[{number}] " if number is not None and citable(message) else ""
     said = _one_line(spoken(message.speaker, message.text))
     return f"{mark}{local:%Y-%m-%d} {weekday} {local:%H:%M} {said}"
-
-
-def _shown(message: Message) -> Message:
-    """Cut a message to what the model gets to see, and may therefore cite."""
-    return replace(message, text=message.text[:MESSAGE_CHARACTERS])
 
 
 def _one_line(text: str) -> str:

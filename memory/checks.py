@@ -357,5 +357,27 @@ def names(text: str) -> set[str]:
     }
 
 
+_OPENS: Final = re.compile(
+    r"^(?P<word>[A-Z][a-z]+(?<!ing)(?:[ -][A-Z][a-z]+)*) (?:also |often |always |really )?[a-z]+(?<![sui])s\b"
+)
+_POINTS: Final = re.compile(
+    r"[他她你您]|那[里儿边位]|\b(?:he|him|his|she|her|hers|they|them|their|you|your|yours|there)\b"
+)
+
+
+def opening_name(text: str) -> str | None:
+    """Return the words that open an English sentence as somebody who does something ("Bruno collects ..."), folded.
+
+    By its form alone it may be a thing as well ("Tea helps ..."); whoever asks has to know what else was said.
+    """
+    found = _OPENS.match(text)
+    return _bare(found["word"]) if found and _bare(found["word"]) not in _COMMON else None
+
+
+def points(text: str) -> bool:
+    """Whether a text points at a person or a place that it does not name: with "she", "you", "there", 他, 那里."""
+    return _POINTS.search(folded(text[:LONGEST_CHECKED])) is not None
+
+
 def _bare(word: str) -> str:
     return re.sub(r"'s?$", "", folded(word))

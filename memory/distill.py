@@ -20,7 +20,9 @@ from memory.answers import FAULTS, AnswerError, Item, parse
 from memory.briefing import Briefing, brief
 from memory.claims import read
 from memory.db import Database
+from memory.embedding import Embeddings
 from memory.model import Account, Candidate, Decision, Entry
+from memory.nearness import Nearness
 from memory.offloop import off_loop
 from memory.ports import Clock, Completer, CompleterUnavailable, Completion
 from memory.reconcile import Gate, Shelf
@@ -93,8 +95,8 @@ class _Task:
 
     @property
     def covered(self) -> list[int]:
-        """Ids of the lines the request covers."""
-        return [message.id for message in self.briefing.evidence.lines.values()]
+        """Ids of the lines the request covers, a half-read one included."""
+        return self.briefing.reach.touched
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +119,14 @@ class Distiller:
         completer: Completer,
         clock: Clock,
         settings: DistilSettings,
+        embeddings: Embeddings | None = None,
     ) -> None:
         self._db = db
         self._stores = stores
         self._sessions = sessions
         self._gate = Gate(db, stores)
-        self._second_look = SecondLook(db, stores, self._gate, completer=completer, clock=clock)
+        nearness = Nearness(embeddings) if embeddings is not None else None
+        self._second_look = SecondLook(db, stores, self._gate, completer=completer, clock=clock, nearness=nearness)
         self._completer = completer
         self._clock = clock
         self._settings = settings
@@ -163,7 +167,7 @@ class Distiller:
         return await self._looked_over(owner, await self._write(task, items, tokens=tokens))
 
     async def _looked_over(self, owner: Account, report: DistilReport) -> DistilReport:
-        """Have near duplicates of what was written decided: one call more, and only where there are some."""
+        """Have what lies near to what was written decided: one call more, and only where there is some."""
         new = {d.entry.id for d in report.decisions if d.entry is not None and d.action in ("added", "superseded")}
         if not new or await self._overspent(owner):
             return report
@@ -233,7 +237,7 @@ class Distiller:
             # Asked again: a group may have been joined with another while the model was awaited.
             audience = (await self._sessions.chat(owner, batch.session)).audience
             decisions = await self._gate.admit(owner, candidates, audience=audience, now=self._clock())
-            await self._sessions.finish(owner, batch.session, upto=task.briefing.upto, covered=task.covered)
+            await self._sessions.finish(owner, batch.session, task.briefing.reach)
         drops.update(decision.reason for decision in decisions if decision.action == "dropped")
         if items:
             log.info("session %d: %d items proposed, dropped %s", batch.session, len(items), dict(drops))
@@ -263,8 +267,8 @@ class Distiller:
     async def _forgotten(self, task: _Task) -> bool:
         """Whether anything the model was shown has been hidden or edited meanwhile; its answer may rest on that."""
         owner, batch, known = task.owner, task.batch, task.known
-        # All of a line, not what was shown of it: its lines of evidence may be cut.
-        covered = batch.messages[: len(task.covered)]
+        # All of a line, not what was shown of it: its lines of evidence may be pieces.
+        covered = [message for message in batch.messages if message.id in task.covered]
         shown = {message.id: message.text for message in (*covered, *batch.earlier)}
         lines = await self._stores.journal.lines(owner, shown)
         # Of a line that is erased already a mark without words is left.
@@ -310,7 +314,7 @@ class Distiller:
         async with self._db.transaction():
             if stale := await self._stale(task, tokens=tokens):
                 return stale
-            await self._sessions.set_aside(owner, batch, upto=task.briefing.upto, covered=covered, reason=reason)
+            await self._sessions.set_aside(owner, batch, task.briefing.reach, reason=reason, now=self._clock())
         self._missed.pop((owner.no, batch.session), None)
         log.warning("session %d: %d messages are set aside (%s)", batch.session, len(covered), reason)
         return DistilReport("set_aside", reason, messages=len(covered), tokens=tokens)

@@ -1,7 +1,8 @@
 """Store of vectors, and the one place that asks the embedder.
 
 A vector is keyed by owner, text hash and model: the same text of the same owner is embedded once, an
-edit changes the hash so a stale vector can never match, and two models never meet.
+edit changes the hash so a stale vector can never match, and two models never meet. A text too long for
+one vector has one for each of its chunks besides, which are rows of their own and go with the text.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import logging
 import sqlite3
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from memory.accounts import Accounts
 from memory.db import Database
 from memory.model import Account
 from memory.offloop import off_loop
+from memory.passages import WHOLE_BYTES, chunks
 from memory.ports import Clock, Embedder, Vector
 
 log = logging.getLogger(__name__)
@@ -35,6 +37,8 @@ QUERIES_KEPT: Final = 256
 RETRY: Final = timedelta(hours=1)
 """Pause before a text the embedder refused is tried again."""
 _FULL_SCALE: Final = 32_767
+_ROWS_A_TEXT: Final = 200
+"""What it costs to cut a long text, in the rows that :func:`memory.offloop.off_loop` counts by."""
 
 
 def text_hash(text: str) -> bytes:
@@ -56,6 +60,28 @@ class VectorRows:
     matrix: NDArray[np.float32]
 
 
+@dataclass(slots=True)
+class Backlog:
+    """What came since an owner's texts last had their vectors: since when, how many, of which sessions.
+
+    Kept in memory only.
+    """
+
+    since: datetime
+    texts: int = 0
+    sessions: set[int] = field(default_factory=set)
+
+
+class Chunk(NamedTuple):
+    """A part of a long row's text, from and to a character, and the key of its vector."""
+
+    id: int
+    part_of: int
+    begins: int
+    ends: int
+    text_hash: bytes
+
+
 class Embeddings:
     """Vectors in their owner's id range."""
 
@@ -67,6 +93,7 @@ class Embeddings:
         self._model_no: int | None = None
         self._width: int | None = None
         self._settled: set[int] = set()
+        self._backlogs: dict[int, Backlog] = {}
         self._erasures = 0
         self._refused: dict[tuple[int, bytes], datetime] = {}
         self._queries: OrderedDict[tuple[int, bytes], Vector] = OrderedDict()
@@ -76,13 +103,28 @@ class Embeddings:
         """Identity of the current vector space, None without an embedder."""
         return None if self._embedder is None else self._embedder.model
 
-    def disturbed(self, owner: Account) -> None:
-        """Note that the owner may have texts without a vector."""
-        self._settled.discard(owner.no)
+    def disturbed(self, owner: Account, *, session: int | None = None) -> None:
+        """Note that the owner may have a text without a vector, and in which session it was said if it was."""
+        if owner.no in self._settled:
+            self._settled.discard(owner.no)
+            self._backlogs[owner.no] = Backlog(self._clock())
+        if (backlog := self._backlogs.get(owner.no)) is not None:
+            backlog.texts += 1
+            backlog.sessions |= set() if session is None else {session}
 
     def settled(self, owner: Account) -> None:
         """Note that the owner's texts have their vectors. After a start nobody's are known to."""
         self._settled.add(owner.no)
+        self._backlogs.pop(owner.no, None)
+
+    def unknown(self, owner: Account) -> None:
+        """Note that any text of the owner may lack its vector, as after a start."""
+        self._settled.discard(owner.no)
+        self._backlogs.pop(owner.no, None)
+
+    def backlog(self, owner: Account) -> Backlog | None:
+        """What waits for vectors since the owner's texts last had all of theirs; None where that is unknown."""
+        return self._backlogs.get(owner.no)
 
     def owners_waiting(self, numbers: Sequence[int]) -> list[int]:
         """Which of these account numbers may have texts without a vector, refused ones whose pause is over included."""
@@ -93,7 +135,7 @@ class Embeddings:
         return [number for number in numbers if number in again or number not in self._settled]
 
     async def waiting(self, owner: Account, limit: int = BATCH) -> list[str]:
-        """Texts of the owner that have no vector of the current model yet, oldest first.
+        """Texts of the owner, chunks among them, that have no vector of the current model yet, oldest first.
 
         Hidden and superseded rows, and commands, are not waiting.
         """
@@ -112,7 +154,8 @@ class Embeddings:
                 "refused": json.dumps(refused),
             },
         )
-        return list(dict.fromkeys(spoken(row["speaker"], row["text"]) for row in rows))[:limit]
+        texts = (spoken(row["speaker"], row["text"][row["begins"] : row["ends"]]) for row in rows)
+        return list(dict.fromkeys(texts))[:limit]
 
     async def fill(self, owner: Account, texts: Sequence[str] | None = None) -> int:
         """Embed ``texts`` (default: what waits) and store the vectors; returns how many were stored.
@@ -128,14 +171,22 @@ class Embeddings:
         # In turn with the writers: an erasure under way is counted before what it erases is out of sight.
         async with self._db.transaction():
             begun = self._erasures
-            queue = list(texts) if texts is not None else await self.waiting(owner)
+            queue = list(texts) if texts is not None else await self._due(owner)
         while queue:
             batch, queue = queue[:BATCH], queue[BATCH:]
             vectors = await self._embedder.embed(batch)
             stored += await self._store(owner, batch, vectors, held=self._erasures != begun)
             if texts is None and not queue:
-                queue = await self.waiting(owner)
+                queue = await self._due(owner)
         return stored
+
+    async def chunks(self, owner: Account, *, after: int = 0) -> list[Chunk]:
+        """The owner's chunks whose own id is above ``after``."""
+        rows = await self._db.fetch(
+            "SELECT id, part_of, begins, ends, text_hash FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id",
+            (max(owner.first_id, after + 1), owner.last_id),
+        )
+        return [Chunk(*row) for row in rows]
 
     async def rows(self, owner: Account, *, after: int = 0) -> VectorRows:
         """The owner's vectors of the current model whose row id is above ``after``."""
@@ -147,6 +198,19 @@ class Embeddings:
             return VectorRows(after, [], np.empty((0, self._width or 0), np.float32))
         matrix = await off_loop(partial(_unpack, rows), size=len(rows))
         return VectorRows(rows[-1]["id"], [row["text_hash"] for row in rows], matrix)
+
+    async def of(self, owner: Account, texts: Collection[str]) -> dict[str, Vector]:
+        """The stored vectors of the current model of these texts of the owner, of length 1; some may have none."""
+        keys = {text_hash(text): text for text in texts}
+        rows = await self._db.fetch(
+            "SELECT text_hash, scale, data FROM embeddings WHERE id BETWEEN :lo AND :hi AND model = :model"
+            " AND hex(text_hash) IN (SELECT value FROM json_each(:hashes))",
+            _range(owner) | {"model": await self._model(), "hashes": json.dumps([key.hex().upper() for key in keys])},
+        )
+        if not rows:
+            return {}
+        matrix = await off_loop(partial(_unpack, rows), size=len(rows))
+        return {keys[row["text_hash"]]: vector for row, vector in zip(rows, matrix, strict=True)}
 
     async def query(self, owner: Account, text: str) -> Vector | None:
         """The vector of a question: kept in memory only, never stored. None when it has none.
@@ -189,23 +253,46 @@ class Embeddings:
         blank = np.zeros(self._width or 0, np.float32)
         return np.stack([known.get(text_hash(text), blank) for text in texts])
 
-    async def erase(self, owner: Account, hashes: Sequence[bytes]) -> int:
-        """Remove vectors of texts that no row of the owner holds any more, of every model."""
+    async def sweep(self, owner: Account) -> int:
+        """Remove every vector, of any model, whose text no row of the owner holds any more; returns how many went."""
         self._queries.clear()
         self._erasures += 1
-        return await self._db.execute(f"DELETE FROM embeddings {_ORPHANED}", _orphans(owner, hashes))
+        return await self._db.execute(f"DELETE FROM embeddings {_HELD_BY_NONE}", _range(owner))
 
-    async def sweep(self, owner: Account) -> int:
-        """Remove every vector whose text no row of the owner holds any more; returns how many went."""
-        self._erasures += 1
-        return await self._db.execute(
-            f"DELETE FROM embeddings WHERE id BETWEEN :lo AND :hi {_HELD_BY_NONE}",
-            {"lo": owner.first_id, "hi": owner.last_id},
+    async def orphaned(self, owner: Account) -> bool:
+        """Whether a vector or a chunk is left although no row of the owner holds its text."""
+        return bool(
+            await self._db.fetch(
+                f"SELECT 1 FROM embeddings {_HELD_BY_NONE} UNION ALL SELECT 1 FROM chunks {_PART_OF_NONE} LIMIT 1",
+                _range(owner),
+            )
         )
 
-    async def orphaned(self, owner: Account, hashes: Sequence[bytes]) -> bool:
-        """Whether a vector of these texts is left although no row of the owner holds its text."""
-        return bool(await self._db.fetch(f"SELECT 1 FROM embeddings {_ORPHANED} LIMIT 1", _orphans(owner, hashes)))
+    async def _due(self, owner: Account) -> list[str]:
+        """What waits for a vector, once every long text has been cut."""
+        async with self._db.transaction():
+            await self._cut(owner)
+            return await self.waiting(owner)
+
+    async def _cut(self, owner: Account) -> None:
+        """Give every long text that has none its chunks; one from before there were any gets them now."""
+        long = await self._db.fetch(_UNCUT, _range(owner) | {"whole": WHOLE_BYTES})
+        if not long:
+            return
+
+        def cut() -> list[tuple[int, int, int, bytes]]:
+            return [
+                (row["id"], begins, ends, text_hash(spoken(row["speaker"], row["text"][begins:ends])))
+                for row in long
+                for begins, ends in chunks(row["text"])
+            ]
+
+        made = await off_loop(cut, size=len(long) * _ROWS_A_TEXT)
+        ids = await self._accounts.next_ids(owner, len(made))
+        await self._db.executemany(
+            "INSERT INTO chunks (id, part_of, begins, ends, text_hash) VALUES (?, ?, ?, ?, ?)",
+            [(id_, *chunk) for id_, chunk in zip(ids, made, strict=True)],
+        )
 
     async def _store(
         self, owner: Account, texts: Sequence[str], vectors: Sequence[Vector | None], *, held: bool
@@ -235,8 +322,8 @@ class Embeddings:
             gone = 0
             if held:
                 gone = await self._db.execute(
-                    f"DELETE FROM embeddings WHERE id BETWEEN :first AND :last {_HELD_BY_NONE}",
-                    {"first": ids[0], "last": ids[-1], "lo": owner.first_id, "hi": owner.last_id},
+                    f"DELETE FROM embeddings {_HELD_BY_NONE} AND id BETWEEN :first AND :last",
+                    _range(owner) | {"first": ids[0], "last": ids[-1]},
                 )
         return len(good) - gone
 
@@ -287,27 +374,46 @@ def _unpack(rows: Sequence[sqlite3.Row]) -> NDArray[np.float32]:
     return matrix
 
 
-_HELD_BY_NONE = "".join(
-    f" AND text_hash NOT IN (SELECT text_hash FROM {table} WHERE id BETWEEN :lo AND :hi)"
-    for table in ("journal", "profile", "timeline", "facts")
+def _range(owner: Account) -> dict[str, int]:
+    return {"lo": owner.first_id, "hi": owner.last_id}
+
+
+_TEXTS: Final = (
+    ("profile", "''", "t.retired_at IS NULL"),
+    ("timeline", "''", "t.retired_at IS NULL"),
+    ("facts", "''", "t.retired_at IS NULL"),
+    ("journal", "t.speaker", "t.kind != 'command' AND trim(t.text) != ''"),
 )
-_ORPHANED = f"WHERE id BETWEEN :lo AND :hi AND hex(text_hash) IN (SELECT value FROM json_each(:hashes)) {_HELD_BY_NONE}"
+"""Tables that hold texts, the speaker of a text, and which of them want a vector."""
 
-
-def _orphans(owner: Account, hashes: Sequence[bytes]) -> dict[str, object]:
-    listed = json.dumps([key.hex().upper() for key in hashes])
-    return {"lo": owner.first_id, "hi": owner.last_id, "hashes": listed}
-
-
-_WAITING = " UNION ALL ".join(
-    f"SELECT * FROM (SELECT {speaker} AS speaker, text, text_hash FROM {table} t WHERE t.id BETWEEN :lo AND :hi"
-    f" AND t.hidden_by IS NULL AND {condition} AND NOT EXISTS (SELECT 1 FROM embeddings e"
-    " WHERE e.text_hash = t.text_hash AND e.model = :model AND e.id BETWEEN :lo AND :hi)"
-    " AND hex(t.text_hash) NOT IN (SELECT value FROM json_each(:refused)) ORDER BY t.id LIMIT :limit)"
-    for table, speaker, condition in (
-        ("profile", "''", "t.retired_at IS NULL"),
-        ("timeline", "''", "t.retired_at IS NULL"),
-        ("facts", "''", "t.retired_at IS NULL"),
-        ("journal", "speaker", "t.kind != 'command' AND trim(t.text) != ''"),
-    )
+_HELD_BY_NONE: Final = "WHERE id BETWEEN :lo AND :hi" + "".join(
+    f" AND text_hash NOT IN (SELECT text_hash FROM {table} WHERE id BETWEEN :lo AND :hi)"
+    for table in (*(table for table, _, _ in _TEXTS), "chunks")
+)
+_PART_OF_NONE: Final = "WHERE id BETWEEN :lo AND :hi" + "".join(
+    f" AND part_of NOT IN (SELECT id FROM {table} WHERE id BETWEEN :lo AND :hi)" for table, _, _ in _TEXTS
+)
+_UNCUT: Final = " UNION ALL ".join(
+    f"SELECT t.id, {speaker} AS speaker, t.text FROM {table} t WHERE t.id BETWEEN :lo AND :hi AND t.hidden_by IS NULL"
+    f" AND {wanted} AND length(CAST(t.text AS BLOB)) > :whole"
+    " AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.part_of = t.id)"
+    for table, speaker, wanted in _TEXTS
+)
+_MISSING: Final = (
+    " t.hidden_by IS NULL AND NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.text_hash = {key}.text_hash"
+    " AND e.model = :model AND e.id BETWEEN :lo AND :hi)"
+    " AND hex({key}.text_hash) NOT IN (SELECT value FROM json_each(:refused)) ORDER BY {key}.id LIMIT :limit)"
+)
+_WAITING: Final = " UNION ALL ".join(
+    [
+        f"SELECT * FROM (SELECT {speaker} AS speaker, t.text, 0 AS begins, NULL AS ends FROM {table} t"
+        f" WHERE t.id BETWEEN :lo AND :hi AND {wanted} AND {_MISSING.format(key='t')}"
+        for table, speaker, wanted in _TEXTS
+    ]
+    + [
+        f"SELECT * FROM (SELECT {speaker} AS speaker, t.text, c.begins, c.ends FROM chunks c"
+        f" JOIN {table} t ON t.id = c.part_of WHERE c.id BETWEEN :lo AND :hi AND {wanted}"
+        f" AND {_MISSING.format(key='c')}"
+        for table, speaker, wanted in _TEXTS
+    ]
 )

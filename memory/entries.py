@@ -180,6 +180,10 @@ class EntryStore(ABC, Generic[E]):
             (owner.first_id, owner.last_id, stamp(now)),
         )
 
+    async def ended(self, owner: Account) -> list[E]:
+        """The visible memories that words ended without anything in their place."""
+        return await self._select(owner, "ended_by IS NOT NULL")
+
     async def citing(self, owner: Account, messages: Iterable[int]) -> list[E]:
         """The visible memories that cite any of these journal lines."""
         return await self._select(
@@ -244,11 +248,12 @@ class EntryStore(ABC, Generic[E]):
         listed = json.dumps([id_ for id_ in ids if owner.owns(id_)])
         async with self._db.transaction():
             await self._db.execute("DELETE FROM citations WHERE entry IN (SELECT value FROM json_each(?))", (listed,))
-            await self._db.execute(
-                f"UPDATE {self.table} SET successor = NULL WHERE successor IN (SELECT value FROM json_each(?))"
-                " AND id BETWEEN ? AND ?",
-                (listed, owner.first_id, owner.last_id),
-            )
+            for table in ("profile", "timeline", "facts"):  # a fact may have taken the place of a profile line
+                await self._db.execute(
+                    f"UPDATE {table} SET successor = NULL WHERE successor IN (SELECT value FROM json_each(?))"
+                    " AND id BETWEEN ? AND ?",
+                    (listed, owner.first_id, owner.last_id),
+                )
             await self._db.execute(
                 f"UPDATE {self.table} SET doubts = NULL WHERE doubts IN (SELECT value FROM json_each(?))"
                 " AND id BETWEEN ? AND ?",
@@ -345,4 +350,5 @@ def _provenance(row: sqlite3.Row, citations: tuple[Citation, ...]) -> Provenance
         doubts=row["doubted"],
         asked_at=moment(row["asked_at"]),
         ended_at=moment(row["ended_at"]),
+        ended_by=row["ended_by"],
     )

@@ -18,11 +18,12 @@ from memory.distill import Distiller
 from memory.embedding import Embeddings
 from memory.facts import Facts
 from memory.forget import Forgetting, Plan
+from memory.freshness import Freshness
 from memory.housekeeping import Housekeeping
 from memory.index import Indexes
 from memory.jobs import Job, Runs, run_due
 from memory.journal import Journal, Line
-from memory.model import Account, Candidate, Chat, Decision, Entry, Message, Recollection
+from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
 from memory.moving import Moves
 from memory.ports import Clock, Completer, Embedder, Reranker, TokenCounter
 from memory.profile import Profile
@@ -37,6 +38,8 @@ from memory.traces import Trace, Traces
 from memory.waiting import Waits
 
 log = logging.getLogger(__name__)
+
+_TIMES_OF_DAY = frozenset({"hour", "minute"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,12 @@ class Memory:
         )
         self._forgetting = Forgetting(db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes))
         self._recall = Recall(self._stores, self._indexes, settings.recall, count, reranker)
+        self._freshness = Freshness(
+            self._stores.embeddings,
+            self._sessions,
+            idle=timedelta(minutes=settings.session.idle_minutes),
+            patience_seconds=settings.recall.timeout_seconds,
+        )
         self._housekeeping = Housekeeping(
             settings,
             self._accounts,
@@ -102,10 +111,17 @@ class Memory:
             gate=self._gate,
             indexes=self._indexes,
             recall=self._recall,
+            freshness=self._freshness,
             distiller=None
             if completer is None
             else Distiller(
-                db, self._stores, self._sessions, completer=completer, clock=clock, settings=settings.distil
+                db,
+                self._stores,
+                self._sessions,
+                completer=completer,
+                clock=clock,
+                settings=settings.distil,
+                embeddings=self._stores.embeddings,
             ),
         )
 
@@ -154,6 +170,16 @@ class Memory:
         """Speak the language the owner chose ("zh" or "en"), whatever they write; None follows what they write."""
         await self._accounts.fix_language(owner, language)
 
+    async def fix_zone(self, owner: Account, zone: str | None) -> None:
+        """Reckon the owner's times in a zone (IANA) they chose; None goes by what they say of where they are."""
+        await self._accounts.fix_zone(owner, zone)
+
+    async def ask_zone(self, owner: Account, decisions: Sequence[Decision]) -> bool:
+        """Whether to ask the owner for their zone now, once in a lifetime: a time of day was kept in a guessed one."""
+        written = (decision.entry for decision in decisions if decision.action in ("added", "superseded"))
+        timed = any(isinstance(entry, Event) and entry.span.precision in _TIMES_OF_DAY for entry in written)
+        return timed and owner.zone_from == "default" and await self._accounts.ask_zone(owner)
+
     async def chat(self, owner: Account, key: str, *, private: bool = True, thread: str | None = None) -> Chat:
         """The chat ``key`` on the owner's platform, made when first seen."""
         return await self._chats.enter(owner, key, private=private, thread=thread, at=self._clock())
@@ -192,7 +218,7 @@ class Memory:
         """
         heard = await self._answering.note(owner, chat, line, waits=waits)
         if heard.new:
-            self._stores.embeddings.disturbed(owner)
+            self._freshness.heard(owner, heard.message)
         return heard
 
     async def learn(self, owner: Account, chat: Chat, message: Message) -> list[Decision]:
@@ -207,7 +233,9 @@ class Memory:
     async def remember(self, owner: Account, chat: Chat, message: Message, text: str) -> Decision:
         """Keep what the owner asked for in so many words; the decision is the receipt, or says why not."""
         try:
-            asked = rules.remember(text, message_id=message.id, at=message.at, language_hint=owner.language)
+            asked = rules.remember(
+                text, message_id=message.id, at=message.at, language_hint=owner.language, zone=owner.zone
+            )
         except rules.Refused as refusal:
             return Decision("dropped", refusal.reason)
         (decision,) = await self._admit(owner, chat, message, [asked])
@@ -221,6 +249,7 @@ class Memory:
         Only what may be used in that room, only what holds at that time, within the budget and above the
         threshold of ``options`` (the settings' by default). May be empty, and says why.
         """
+        await self._freshness.before_recall(owner, room, now=now)
         chosen = options or RecallOptions(max_tokens=self._settings.recall.max_tokens)
         return await self._recall.recall(owner, question, now=now, room=room, options=chosen)
 
@@ -267,7 +296,7 @@ class Memory:
         rest on that: only that it was given is kept.
         """
         reply = await self._answering.answered(owner, chat, line, trace, delivered=delivered, also=also, since=since)
-        self._stores.embeddings.disturbed(owner)
+        self._freshness.heard(owner, reply)
         return reply
 
     async def settled(self, owner: Account, message: int, *more: int) -> None:

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from memory.db import Database
-from memory.embedding import spoken, text_hash
 from memory.model import Account, Chat, Entry, Message, ProfileLine
 from memory.needles import Needles, giveaways
 from memory.offloop import off_loop
@@ -215,18 +214,16 @@ class Forgetting:
                 return False
             entries = [e for store in self._stores.entries for e in await store.hidden(owner, deletion.id)]
             lines = await self._stores.journal.hidden(owner, deletion.id)
-            await self._remove(owner, [e.id for e in entries], [m.id for m in lines], _hashes(entries, lines))
+            await self._remove(owner, [e.id for e in entries], [m.id for m in lines])
             await self._prove(owner, deletion, entries, lines)
         return True
 
-    async def _remove(
-        self, owner: Account, entries: Sequence[int], lines: Sequence[int], hashes: Sequence[bytes]
-    ) -> None:
+    async def _remove(self, owner: Account, entries: Sequence[int], lines: Sequence[int]) -> None:
         for store in self._stores.entries:
             await store.erase(owner, entries)
         await self._stores.traces.erase(owner, lines)
         await self._stores.journal.erase(owner, lines)
-        await self._stores.embeddings.erase(owner, hashes)
+        await self._stores.embeddings.sweep(owner)
 
     async def _prove(
         self, owner: Account, deletion: Deletion, entries: Sequence[Entry], lines: Sequence[Message]
@@ -245,7 +242,7 @@ class Forgetting:
         earlier = [m for m in await journal.said(owner) if m.id < deletion.id]
         left += [
             bool(await _holding(giveaways(entries), earlier)),
-            await self._stores.embeddings.orphaned(owner, _hashes(entries, lines)),
+            await self._stores.embeddings.orphaned(owner),
         ]
         if any(left):
             raise ErasureError(deletion.id)
@@ -281,11 +278,6 @@ async def _holding(needles: Needles, lines: Sequence[Message]) -> list[Message]:
     if not needles:
         return []
     return await off_loop(lambda: [m for m in lines if needles.found_in(m.text)], size=len(lines) * ROWS_A_LINE)
-
-
-def _hashes(entries: Sequence[Entry], lines: Sequence[Message]) -> list[bytes]:
-    """Keys of the vectors of these texts."""
-    return [text_hash(e.text) for e in entries] + [text_hash(spoken(m.speaker, m.text)) for m in lines]
 
 
 def _names(query: Needles, words: str, entry: Entry) -> bool:

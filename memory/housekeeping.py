@@ -13,8 +13,10 @@ from config.settings import Settings
 from memory.accounts import Accounts
 from memory.distill import Distiller
 from memory.forget import ErasureError, Forgetting
+from memory.freshness import Freshness
 from memory.index import Indexes
 from memory.jobs import Job
+from memory.model import Account
 from memory.ports import EmbedderUnavailable
 from memory.recall import Recall
 from memory.reconcile import Gate
@@ -43,6 +45,7 @@ class Housekeeping:
         gate: Gate,
         indexes: Indexes,
         recall: Recall,
+        freshness: Freshness,
         distiller: Distiller | None,
     ) -> None:
         self._settings = settings
@@ -53,6 +56,7 @@ class Housekeeping:
         self._gate = gate
         self._indexes = indexes
         self._recall = recall
+        self._freshness = freshness
         self._distiller = distiller
 
     @property
@@ -65,6 +69,7 @@ class Housekeeping:
             Job("expire", HOURLY, self.expire),
             Job("merge", DAILY, self.merge),
             Job("trim", DAILY, self.trim),
+            Job("second chance", DAILY, self.second_chance),
         )
 
     async def erase(self, now: datetime) -> Mapping[str, int]:
@@ -81,18 +86,21 @@ class Housekeeping:
         return {"erased": erased, "failed": failed}
 
     async def embed(self, now: datetime) -> Mapping[str, int]:
-        """Give every text the vector it lacks, the shipped questions first. A failure leaves the rest for later."""
-        del now
+        """Give the texts whose time has come the vectors they lack, the shipped questions first.
+
+        A failure leaves the rest for later.
+        """
         embedded = 0
         await self._recall.warm()
-        for number in self._stores.embeddings.owners_waiting(await self._accounts.numbers()):
+        waiting = self._stores.embeddings.owners_waiting(await self._accounts.numbers())
+        distilling = set(await self._sessions.owners_due(now=now)) if self._distiller and waiting else set()
+        for number in waiting:
             owner = await self._accounts.numbered(number)
-            # Settled first: what is noted while the embedder works unsettles the owner again.
-            self._stores.embeddings.settled(owner)
+            if not await self._freshness.is_due(owner, now=now, distilling=distilling):
+                continue
             try:
-                embedded += await self._stores.embeddings.fill(owner)
+                embedded += await self._freshness.fill(owner)
             except EmbedderUnavailable as error:
-                self._stores.embeddings.disturbed(owner)
                 log.info("vectors wait: %s", error)
                 break
         return {"embedded": embedded}
@@ -110,7 +118,7 @@ class Housekeeping:
             for session in await self._sessions.due(owner, now=now):
                 async with gate:
                     if totals["unavailable"]:
-                        return  # The model is down: the others wait for the next round instead of asking it, too.
+                        break  # The model is down: the others wait for the next round instead of asking it, too.
                     try:
                         report = await distiller.distil(owner, session)
                     except Exception:
@@ -120,6 +128,8 @@ class Housekeeping:
                 if report.decisions:
                     self._indexes.forget(owner)
                     self._stores.embeddings.disturbed(owner)
+            async with gate:
+                await self._embedded_with_it(owner)
 
         due = await self._sessions.owners_due(now=now)
         outcomes = await asyncio.gather(*(one(number) for number in due), return_exceptions=True)
@@ -127,6 +137,15 @@ class Housekeeping:
             if isinstance(outcome, Exception):
                 log.error("a distillation failed; it is tried again", exc_info=outcome)
         return totals
+
+    async def _embedded_with_it(self, owner: Account) -> None:
+        """Embed a session together with what its distillation wrote; one that failed has waited long enough, too."""
+        if not self._stores.embeddings.owners_waiting([owner.no]):
+            return
+        try:
+            await self._freshness.fill(owner)
+        except EmbedderUnavailable as error:
+            log.info("vectors wait: %s", error)
 
     async def expire(self, now: datetime) -> Mapping[str, int]:
         """Close what has outlived its time."""
@@ -147,6 +166,13 @@ class Housekeeping:
                 self._indexes.forget(owner)
             merged += len(decisions)
         return {"merged": merged}
+
+    async def second_chance(self, now: datetime) -> Mapping[str, int]:
+        """Have what could not be distilled a while ago tried once more."""
+        if self._distiller is None:
+            return {}
+        owners = await self._accounts.all()
+        return {"lines": sum([await self._sessions.second_chance(owner, now=now) for owner in owners])}
 
     async def trim(self, now: datetime) -> Mapping[str, int]:
         """Drop journal lines and traces that are older than the settings keep them, and give up old answers."""

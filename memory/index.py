@@ -13,15 +13,19 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from memory import passages
 from memory.dates import holds_time
+from memory.embedding import Chunk
 from memory.lexicon import asks, holds_name, only_asks
 from memory.model import SELF, Account, Kind, Span, Unit
 from memory.offloop import off_loop
+from memory.parts import Parts
+from memory.ports import Vector
 from memory.postings import Postings
 from memory.rules import is_small_talk
 from memory.stores import Stores
 from memory.vectors import Matrix, Vectors
-from memory.words import terms
+from memory.words import terms, weights
 
 KINDS: Final[tuple[Kind, ...]] = ("message", "profile", "event", "fact")
 MESSAGE: Final = KINDS.index("message")
@@ -34,6 +38,9 @@ NEVER: Final = float("inf")
 
 MOST_BYTES: Final = 256 * 1024 * 1024
 """Memory all indexes may hold; the person who talked longest ago goes first."""
+RARE_ROWS: Final = 3
+RARE_SHARE: Final = 0.01
+"""A word is rare that no more than three rows hold, or one in a hundred."""
 _ROWS_A_UNIT: Final = 20
 """Rows whose scoring takes as long as indexing one text."""
 _FIRST_ROWS: Final = 64
@@ -85,6 +92,7 @@ class OwnerIndex:
         self._last_line: dict[int, int] = {}
         self.postings = Postings()
         self.vectors = Vectors()
+        self.parts = Parts()
         self.people: dict[str, int] = {}
         self.speakers: set[str] = set()
         self.cites: dict[int, tuple[int, ...]] = {}
@@ -92,6 +100,7 @@ class OwnerIndex:
         self.attributes: dict[int, str] = {}
         self.last_units: dict[Kind, int] = dict.fromkeys(KINDS, 0)
         self.last_vector = 0
+        self.last_chunk = 0
 
     @property
     def rows(self) -> NDArray[np.void]:
@@ -111,7 +120,11 @@ class OwnerIndex:
     @property
     def nbytes(self) -> int:
         """Memory held, bytes, near enough to bound a cache by."""
-        return self._rows.nbytes + self._count * 100 + self.postings.nbytes + self.vectors.nbytes
+        return (
+            self._rows.nbytes
+            + self._count * 100
+            + sum(part.nbytes for part in (self.postings, self.vectors, self.parts))
+        )
 
     def add(self, units: Iterable[Unit]) -> None:
         """Take units, those of one kind in order of id; one that is known already is skipped.
@@ -131,7 +144,36 @@ class OwnerIndex:
         for key, slot in self.vectors.add(hashes, matrix).items():
             for row in self._waiting.pop(key, ()):
                 self._rows["vector"][row] = slot
+            self.parts.arrived(key, slot)
         self.last_vector = max(self.last_vector, last)
+
+    def add_chunks(self, chunks: Sequence[Chunk]) -> None:
+        """Take the chunks of rows that are here; their vectors count for those rows."""
+        for chunk in chunks:
+            row = self._row_of.get(chunk.part_of)
+            if row is not None:
+                self.parts.add(row, chunk, self.vectors.slot(chunk.text_hash))
+            self.last_chunk = chunk.id
+
+    def by_row(self, found: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Cosines by slot, (..., slots), as cosines by row: of a row and its chunks the best, NaN without a vector."""
+        slots = self.rows["vector"]
+        best = np.where(slots != NOWHERE, found[..., slots], np.nan).astype(np.float64)
+        self.parts.raise_to_best(best, found)
+        return best
+
+    def nearest_chunks(self, ids: Iterable[int], question: Vector) -> dict[int, passages.Span]:
+        """Of each of these units that has chunks where the one nearest to a question is, by unit id."""
+        near = {id_: self.parts.nearest(self._row_of[id_], self.vectors, question) for id_ in ids} if self.parts else {}
+        return {id_: found for id_, found in near.items() if found is not None}
+
+    def rare(self, words: Sequence[str]) -> frozenset[str]:
+        """Those of a question's words that few rows hold; Han characters that are no word are not among them."""
+        few = max(RARE_ROWS, self._count * RARE_SHARE)
+        held = {
+            word: self.postings.find(word) for word, counts in zip(words, weights(words), strict=True) if counts == 1
+        }
+        return frozenset(word for word, hits in held.items() if hits is not None and len(hits.rows) <= few)
 
     def remove(self, ids: Iterable[int]) -> None:
         """Take rows out at once; their neighbours become each other's."""
@@ -275,6 +317,7 @@ class Indexes:
         for store in self._stores.entries:
             await _add(index, await store.units(owner, after=index.last_units[store.kind]))
         if self._stores.embeddings.model is not None:
+            index.add_chunks(await self._stores.embeddings.chunks(owner, after=index.last_chunk))
             rows = await self._stores.embeddings.rows(owner, after=index.last_vector)
             await off_loop(partial(index.add_vectors, rows.hashes, rows.matrix, last=rows.last), size=len(rows.hashes))
 

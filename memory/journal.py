@@ -112,7 +112,8 @@ class Journal:
         """Give a line the words, the kind and the cost of ``new``; all else stays. Own words are distilled again."""
         again = said.role == "user" and new.kind == "said"
         rows = await self._db.returning(
-            "UPDATE journal SET text = :text, kind = :kind, tokens = :tokens, text_hash = :hash, revised = :again"
+            "UPDATE journal SET text = :text, kind = :kind, tokens = :tokens, text_hash = :hash, revised = :again,"
+            " read_to = 0, second_at = NULL"
             f" WHERE id = :id AND id BETWEEN :lo AND :hi RETURNING {LINE.replace('j.', '')}",
             {
                 "text": new.text,
@@ -268,14 +269,6 @@ class Journal:
                 f" text_hash = x'' WHERE {which}",
                 chosen,
             )
-
-    async def hashes(self, owner: Account, ids: Iterable[int]) -> list[bytes]:
-        """Keys of the vectors of these lines, hidden ones included."""
-        rows = await self._db.fetch(
-            "SELECT text_hash FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?",
-            (json.dumps(list(ids)), owner.first_id, owner.last_id),
-        )
-        return [row["text_hash"] for row in rows]
 
     async def wordy(self, owner: Account, ids: Iterable[int]) -> bool:
         """Whether any of these lines still holds a word, hidden or not."""

@@ -16,6 +16,7 @@ Kind = Literal["profile", "event", "fact", "message"]
 Role = Literal["user", "bot"]
 Source = Literal["user", "summary", "tool"]
 Precision = Literal["minute", "hour", "day", "week", "month", "season", "year"]
+Extent = Literal["whole", "passage", "gist"]
 MessageKind = Literal["said", "command", "forwarded"]
 
 SEQ_BITS: Final = 24
@@ -35,7 +36,8 @@ class Account:
     """One user of one platform; the owner of memories.
 
     ``no`` is internal and never reused. ``language`` is "zh" or "en", ``zone`` an IANA time zone.
-    ``language_fixed`` tells that the owner chose the language and what they write does not change it.
+    ``language_fixed`` tells that the owner chose the language and what they write does not change it, ``zone_from``
+    where the zone comes from: the operator's "default", what the owner "said", or what they "set" by command.
     """
 
     no: int
@@ -45,6 +47,7 @@ class Account:
     language: str = "en"
     zone: str = "UTC"
     language_fixed: bool = False
+    zone_from: Literal["default", "said", "set"] = "default"
 
     @property
     def first_id(self) -> int:
@@ -130,7 +133,7 @@ class Provenance:
 
     ``doubts`` is the sure memory this unsure one was said against, as long as that one stands; ``asked_at`` when
     its owner was asked which of the two holds. ``ended_at`` is when the words were said that ended it where
-    nothing took its place, ``retired_at`` when that was worked out.
+    nothing took its place, ``ended_by`` the line they stand in, ``retired_at`` when that was worked out.
     """
 
     audience: int
@@ -149,6 +152,7 @@ class Provenance:
     doubts: int | None = None
     asked_at: datetime | None = None
     ended_at: datetime | None = None
+    ended_by: int | None = None
 
     @property
     def unsure(self) -> bool:
@@ -286,7 +290,7 @@ class Recalled:
     ``cites`` are the ids of the journal lines the unit is or cites; ``scores`` name each term that
     made up ``score``; ``band`` is "always" for always-read lines, "full" or "perhaps" otherwise. ``outdated``
     is when what a journal line said was closed by something newer, None while it stands. ``when`` is the time
-    of an event.
+    of an event. ``extent`` is how much of a long text ``text`` is.
     """
 
     id: int
@@ -301,6 +305,7 @@ class Recalled:
     scores: dict[str, float] = field(default_factory=dict)
     outdated: datetime | None = None
     when: Span | None = None
+    extent: Extent = "whole"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 from memory.entries import EntryStore
 from memory.model import Account, Candidate, ProfileLine, Provenance
 from memory.slots import render
+from memory.zones import told
 
 
 class Profile(EntryStore[ProfileLine]):
@@ -27,7 +28,8 @@ class Profile(EntryStore[ProfileLine]):
 
     def _content(self, candidate: Candidate) -> dict[str, Any]:
         text = render(candidate.attribute, candidate.value, candidate.language, candidate.subject)
-        return {"attribute": candidate.attribute, "value": candidate.value, "text": text}
+        zone = told(candidate.subject, candidate.attribute, candidate.value)
+        return {"attribute": candidate.attribute, "value": candidate.value, "text": text, "zone": zone}
 
     def _entry(self, row: sqlite3.Row, provenance: Provenance) -> ProfileLine:
         return ProfileLine(row["id"], row["subject"], row["attribute"], row["value"], row["text"], provenance)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -23,7 +23,7 @@ from memory.ports import EmbedderUnavailable, Reranker, TokenCounter, Vector
 from memory.reranking import reranked
 from memory.score import Question
 from memory.shipped import Probes, Shipped
-from memory.showing import Read, Shelf, memory_unit, read, units
+from memory.showing import NO_HITS, Forms, LeftOut, LongHits, Read, Shelf, forms, memory_unit, read, units
 from memory.slots import slot
 from memory.stores import Stores
 from memory.threshold import Null, measure, telling
@@ -114,11 +114,11 @@ class Recall:
             limits = Limits(
                 room, now, options.exclude, options.asked, options.threshold, self._settings.false_positives
             )
-            judged = Judged() if asked is None else await self._judge(owner, asked, limits)
+            judged, hits = (Judged(), NO_HITS) if asked is None else await self._judge(owner, asked, limits)
             found = await read(self._stores, owner, judged.candidates, room=room, now=now)
         # The model is asked outside the queue: while it answers, others may recall.
         candidates = await self._ordered(question, judged.candidates, found, notes)
-        left_out += _fill(shelf, units(candidates, found, options.exclude))
+        left_out += _fill(shelf, units(candidates, found, hits, options.exclude))
         return Recollection(
             units=tuple(shelf.units),
             level=judged.level,
@@ -144,12 +144,12 @@ class Recall:
             return Shelf(cost, None)
         return Shelf(cost, max(options.max_tokens - self._count(frame(owner)), 0))
 
-    async def _always(self, owner: Account, *, room: Chat, now: datetime) -> list[Recalled]:
+    async def _always(self, owner: Account, *, room: Chat, now: datetime) -> list[Forms]:
         """What holds whatever is asked: the owner's name, allergies and the like."""
         held = [e for e in await self._stores.profile.live(owner, now=now) if visible(e.provenance.audience, room)]
         return [_known_unit(entry, always=True) for entry in held if _is_always(entry)]
 
-    async def _known(self, owner: Account, *, room: Chat, now: datetime) -> list[Recalled]:
+    async def _known(self, owner: Account, *, room: Chat, now: datetime) -> list[Forms]:
         """All that is known, the profile first, then what is important and was said last."""
         held = [
             entry
@@ -196,11 +196,12 @@ class Recall:
             notes.append("embedder slow")
         return None
 
-    async def _judge(self, owner: Account, asked: _Asked, limits: Limits) -> Judged:
+    async def _judge(self, owner: Account, asked: _Asked, limits: Limits) -> tuple[Judged, LongHits]:
         async with self._indexes.of(owner) as index:
             null = await self._null(owner, index, asked, limits) if limits.threshold else None
             work = partial(judge, index, asked.question, null, asked.foreign.background, limits)
-            return await off_loop(work, size=len(index.rows))
+            judged = await off_loop(work, size=len(index.rows))
+            return judged, _hits(index, asked.question, judged.candidates)
 
     async def _null(self, owner: Account, index: OwnerIndex, asked: _Asked, limits: Limits) -> Null | None:
         """What foreign questions find in what may be used here; measured again once that has changed enough."""
@@ -228,25 +229,31 @@ def _search_text(question: str, context: tuple[str, ...]) -> str:
     return f"{before}\n{question}"
 
 
-def _fill(
-    shelf: Shelf, shown: Iterable[Recalled | tuple[int, str]], *, within: int | None = None
-) -> list[tuple[int, str]]:
+def _fill(shelf: Shelf, shown: Iterable[Forms | LeftOut], *, within: int | None = None) -> list[tuple[int, str]]:
     """Put units on the shelf; returns the ids of those that are not shown, with the reason."""
     left_out: list[tuple[int, str]] = []
     refused = 0
     for unit in shown:
         if refused == REFUSALS:
             break
-        if isinstance(unit, tuple):
+        if isinstance(unit, LeftOut):
             left_out.append(unit)
         elif (reason := shelf.put(unit, within=within)) is not None and reason != "shown":
-            left_out.append((unit.id, reason))
+            left_out.append((unit[0].id, reason))
             refused += reason == "budget"
     return left_out
 
 
-def _known_unit(entry: Entry, *, always: bool = False) -> Recalled:
-    return memory_unit(Contender(entry.id, entry.kind, 0.0, "always" if always else "full"), entry)
+def _known_unit(entry: Entry, *, always: bool = False) -> Forms:
+    return forms(memory_unit(Contender(entry.id, entry.kind, 0.0, "always" if always else "full"), entry))
+
+
+def _hits(index: OwnerIndex, question: Question, candidates: Sequence[Contender]) -> LongHits:
+    """What of the long texts among the candidates was hit."""
+    near = {} if question.vector is None else index.nearest_chunks([c.id for c in candidates], question.vector)
+    meant = [c for c in candidates if c.scores and "cosine" in c.scores]
+    best = max(meant, key=lambda c: (c.scores or {})["cosine"], default=None)
+    return LongHits(index.rare(question.terms), near, None if best is None else best.id)
 
 
 def _is_always(entry: ProfileLine) -> bool:

@@ -6,26 +6,22 @@ one transaction and reads back what it wrote.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Protocol
 
-from memory import lifetimes, slots
+from memory import lifetimes
+from memory.batches import MAX_RETIREMENTS, Batch, as_said, by_time, is_told_by, refusal
 from memory.db import Database
+from memory.doubles import doubles
 from memory.facts import Facts
 from memory.journal import Journal
 from memory.likeness import Pair, Ruling, roles
-from memory.model import EVERYWHERE, PRIVATE, Account, Candidate, Citation, Decision, Entry, Event, Message, ProfileLine
+from memory.model import PRIVATE, Account, Candidate, Citation, Decision, Entry, Event, ProfileLine
 from memory.profile import Profile
-from memory.sameness import fingerprint
 from memory.timeline import Timeline
-from memory.verdicts import SURE, UNDONE, Setting, Verdict, Weight, covers, judge, said_at
-
-MAX_RETIREMENTS: Final = 8
-"""Memories one batch may close; beyond it old and new both stay. A model that misreads a session can then spoil
-little, and each closed row keeps its successor so that it can be reopened (PEERS.md: 16 to 49 % lost elsewhere)."""
+from memory.verdicts import END, ENDED, SURE, UNDONE, Setting, Verdict, Weight, cites, judge
 
 
 class Shelf(Protocol):
@@ -52,26 +48,6 @@ class Shelf(Protocol):
         """The three of them."""
 
 
-@dataclass
-class _Batch:
-    """One call of the gate while it is being worked through."""
-
-    owner: Account
-    audience: int
-    now: datetime
-    lines: dict[int, Message]
-    known: dict[str, dict[int, Entry]] = field(default_factory=dict)
-    may_close: int = MAX_RETIREMENTS
-
-    def said(self, candidate: Candidate) -> list[Citation]:
-        """The whole messages a candidate cites; a command is journaled without its words, so its quote stands in."""
-        return [replace(c, quote=self.lines[c.message].text or c.quote) for c in candidate.citations]
-
-    def words(self, candidate: Candidate) -> str:
-        """Their words."""
-        return " ".join(citation.quote for citation in self.said(candidate))
-
-
 class Gate:
     """Adds, confirms, supersedes, ends or drops, each with its reason."""
 
@@ -89,9 +65,9 @@ class Gate:
         """
         async with self._db.transaction():
             cited = {citation.message for candidate in candidates for citation in candidate.citations}
-            batch = _Batch(owner, audience, now, await self._stores.journal.lines(owner, cited))
+            batch = Batch(owner, audience, now, await self._stores.journal.lines(owner, cited))
             decisions: dict[int, Decision] = {}
-            for place in _by_time(candidates):
+            for place in by_time(candidates):
                 decisions[place] = await self._decide(batch, candidates[place])
         return [decisions[place] for place in range(len(candidates))]
 
@@ -102,37 +78,39 @@ class Gate:
         citations then include its own. Returns one decision for each that was closed.
         """
         async with self._db.transaction():
-            batch = _Batch(owner, PRIVATE, now, {})
+            batch = Batch(owner, PRIVATE, now, {})
             merged: list[Decision] = []
             for kind in ("profile", "event", "fact"):
                 live = await self._store(kind).live(owner, now=now)
-                for kept, double in _doubles(live):
+                for kept, double in doubles(live):
                     if len(merged) < MAX_RETIREMENTS:
                         merged.append(await self._merge(batch, kept, double))
         return merged
 
     async def settle(self, owner: Account, ruled: Sequence[tuple[Pair, Ruling]], *, now: datetime) -> list[Decision]:
-        """Carry out what a model ruled about near duplicates; returns a decision for each row that was closed.
+        """Carry out what a model ruled about pairs of memories; returns a decision for each row that was closed.
 
         What was changed, closed or forgotten since it was asked stays as it is, and so does what would leave a
         place without a memory. At most MAX_RETIREMENTS a call; :meth:`undo` takes them back by ``now``.
         """
         async with self._db.transaction():
+            asked = [entry for pair, _ in ruled for entry in (pair.earlier, pair.later)]
+            found = await self._anywhere(owner, [entry.id for entry in asked])
             decisions: list[Decision] = []
-            for pair, ruling in ruled:
-                batch = _Batch(owner, PRIVATE, now, {})
-                store = self._store(pair.earlier.kind)
-                found = await store.get(owner, [pair.earlier.id, pair.later.id])
-                earlier, later = found.get(pair.earlier.id), found.get(pair.later.id)
-                if earlier is None or later is None or (earlier, later) != (pair.earlier, pair.later):
+            # What is over first: a memory that is confirmed by a double would be another one than was asked about.
+            for pair, ruling in sorted(ruled, key=lambda each: each[1] != "supersedes"):
+                if any(found.get(entry.id) != entry for entry in (pair.earlier, pair.later)):
                     continue
-                if not (earlier.provenance.live(now) and later.provenance.live(now)):
+                both = await self._anywhere(owner, [pair.earlier.id, pair.later.id])
+                if not all(entry.provenance.live(now) for entry in both.values()):
                     continue
+                earlier, later = both[pair.earlier.id], both[pair.later.id]
                 if ruling == "supersedes" and Weight.of(later).questions(Weight.of(earlier)):
-                    await store.doubt(owner, later.id, earlier.id)
+                    if earlier.kind == later.kind:
+                        await self._store(later.kind).doubt(owner, later.id, earlier.id)
                 elif (order := roles(earlier, later, ruling)) and len(decisions) < MAX_RETIREMENTS:
                     reason = "same" if ruling == "same" else "overtaken"
-                    decisions.append(await self._merge(batch, *order, reason=reason))
+                    decisions.append(await self._merge(Batch(owner, PRIVATE, now, {}), *order, reason=reason))
         return decisions
 
     async def restore(self, owner: Account, closed: Sequence[Entry], *, now: datetime) -> list[Entry]:
@@ -142,17 +120,16 @@ class Gate:
         transaction that took the successor away.
         """
         reopened: list[Entry] = []
-        for entry in sorted(closed, key=lambda entry: (entry.provenance.said_at, entry.id)):
-            candidate, audience = _as_said(entry), entry.provenance.audience
+        statements = [entry for entry in closed if entry.provenance.reason != END]
+        for entry in sorted(statements, key=lambda entry: (entry.provenance.said_at, entry.id)):
+            candidate, audience = as_said(entry), entry.provenance.audience
             cited = [citation.message for citation in candidate.citations]
-            batch = _Batch(owner, audience, now, await self._stores.journal.lines(owner, cited))
+            batch = Batch(owner, audience, now, await self._stores.journal.lines(owner, cited))
             known = [other for other in (await self._known(batch, entry.kind)).values() if other.id != entry.id]
             words = " ".join(citation.quote for citation in candidate.citations)
             verdict = judge(candidate, known, Setting(audience, now, words))
-            if verdict.closed_by is not None:
-                await self._store(entry.kind).succeed(owner, entry.id, verdict.closed_by)
-            elif verdict.action == "add":
-                reopened.append(await self._reopen(batch, entry, verdict))
+            if await self._weighed_again(batch, entry, verdict):
+                reopened.append(await self._reread(batch, entry.kind, entry.id))
         return reopened
 
     async def undo(self, owner: Account, *, at: datetime, now: datetime, reasons: Collection[str] = ()) -> list[Entry]:
@@ -165,47 +142,81 @@ class Gate:
         async with self._db.transaction():
             reopened: list[Entry] = []
             for store in self._stores.entries:
-                closed: list[Entry] = [e for e in await store.closed_at(owner, at) if _undoable(e, reasons)]
+                closed: list[Entry] = [e for e in await store.closed_at(owner, at) if _undoable(e, at, reasons)]
+                ended = [by for entry in closed if (by := entry.provenance.ended_by) is not None]
+                # What an end met later is open again with what it ended at once.
+                late = [e for e in await store.closed_by(owner, [], ended) if e.id not in {c.id for c in closed}]
+                for entry in closed:
+                    if entry.provenance.reason == END:
+                        await self._void(owner, entry, successor=None, now=now)
+                closed = [entry for entry in (*closed, *late) if entry.provenance.reason != END]
                 successors = {entry.provenance.successor for entry in closed}
                 for successor in sorted(successors, key=lambda id_: id_ or 0):
-                    batch = _Batch(owner, PRIVATE, now, {})
+                    batch = Batch(owner, PRIVATE, now, {})
                     mine = [entry for entry in closed if entry.provenance.successor == successor]
                     reopened += await self._undo(batch, mine, successor, at=at)
         return reopened
 
-    async def _undo(
-        self, batch: _Batch, closed: Sequence[Entry], successor: int | None, *, at: datetime
-    ) -> list[Entry]:
+    async def _undo(self, batch: Batch, closed: Sequence[Entry], successor: int | None, *, at: datetime) -> list[Entry]:
         """Weigh what was closed in favour of one memory (or of none) as if that were not there."""
         store = self._store(closed[0].kind)
-        usurper = (await store.get(batch.owner, [successor])).get(successor) if successor is not None else None
+        usurper = (await self._anywhere(batch.owner, [successor])).get(successor) if successor is not None else None
         fresh = usurper is not None and (usurper.provenance.created_at, usurper.provenance.confirmed_at) == (at, None)
         if usurper is not None and fresh:
             # What came late and found its place taken is weighed again with the rest.
             closed = await store.closed_by(batch.owner, [usurper.id], [])
         without = {usurper.id} if usurper is not None and fresh else set()
         reopened: list[Entry] = []
-        for entry in sorted(closed, key=lambda entry: Weight.of(entry).place):
+        waiting = sorted(closed, key=lambda entry: Weight.of(entry).place)
+        while waiting:
+            entry, *waiting = waiting
             known = (await self._known(batch, entry.kind)).values()
-            others = [other for other in known if other.id not in without | {entry.id}]
-            verdict = judge(_as_said(entry), others, Setting(entry.provenance.audience, batch.now))
-            if verdict.closed_by is not None:
-                await store.succeed(batch.owner, entry.id, verdict.closed_by)
-            elif verdict.action == "add":
+            hidden = {other.id for other in (entry, *waiting)} | without
+            others = [other for other in known if other.id not in hidden]
+            verdict = judge(as_said(entry), others, Setting(entry.provenance.audience, batch.now))
+            if await self._weighed_again(batch, entry, verdict):
                 if usurper is not None and not fresh:
-                    await store.uncite(batch.owner, usurper.id, _lent(entry, usurper))
-                reopened.append(await self._reopen(batch, entry, verdict))
+                    await self._store(usurper.kind).uncite(batch.owner, usurper.id, _lent(entry, usurper))
+                reopened.append(await self._reread(batch, entry.kind, entry.id))
         if usurper is not None and fresh and reopened:
-            await store.retire(batch.owner, usurper.id, at=batch.now, successor=reopened[-1].id, reason=UNDONE)
+            await self._void(batch.owner, usurper, successor=reopened[-1].id, now=batch.now)
         return reopened
 
-    async def _reopen(self, batch: _Batch, entry: Entry, verdict: Verdict) -> Entry:
-        await self._store(entry.kind).reopen(batch.owner, entry.id)
-        await self._close(batch, entry.kind, verdict.closes, successor=entry.id, reason=verdict.reason)
-        await self._mark(batch, entry.kind, entry.id, verdict)
-        return await self._reread(batch, entry.kind, entry.id)
+    async def _void(self, owner: Account, entry: Entry, *, successor: int | None, now: datetime) -> None:
+        """Have a row weigh nothing any more: one that is open, or an end, or what came when it was over already."""
+        store = self._store(entry.kind)
+        if entry.provenance.reason in {END, ENDED}:
+            await store.reopen(owner, entry.id)
+        await store.retire(owner, entry.id, at=now, successor=successor, reason=UNDONE)
 
-    async def _mark(self, batch: _Batch, kind: str, id_: int, verdict: Verdict) -> None:
+    async def _weighed_again(self, batch: Batch, entry: Entry, verdict: Verdict) -> bool:
+        """Carry out what a closed memory, weighed once more, turns out to be; whether it is open."""
+        store, ended = self._store(entry.kind), entry.provenance.reason == ENDED
+        if verdict.action == "confirm":
+            await self._fold(batch, entry, verdict)
+        elif verdict.closed_by is not None and not ended:
+            await store.succeed(batch.owner, entry.id, verdict.closed_by)
+        elif ended or (verdict.action == "add" and verdict.closed_by is None):
+            await store.reopen(batch.owner, entry.id)
+            await self._close(batch, entry.kind, verdict.closes, successor=entry.id, reason=verdict.reason)
+            if verdict.ended is not None:
+                await self._end(batch, entry, verdict.ended)
+            elif verdict.action == "drop" or verdict.closed_by is not None:
+                reason = UNDONE if verdict.action == "drop" else verdict.reason
+                await store.retire(batch.owner, entry.id, at=batch.now, successor=verdict.closed_by, reason=reason)
+            await self._mark(batch, entry.kind, entry.id, verdict)
+        return (await self._reread(batch, entry.kind, entry.id)).provenance.live(batch.now)
+
+    async def _fold(self, batch: Batch, entry: Entry, verdict: Verdict) -> None:
+        """Have a closed memory add its words to an open one that says the same."""
+        target = batch.known[entry.kind][verdict.target]
+        await self._store(entry.kind).reopen(batch.owner, entry.id)
+        await self._merge(batch, target, entry)
+        await self._close(batch, entry.kind, verdict.closes, successor=target.id, reason="superseded")
+        if entry.provenance.confidence >= SURE:
+            await self._store(entry.kind).doubt(batch.owner, target.id, None)
+
+    async def _mark(self, batch: Batch, kind: str, id_: int, verdict: Verdict) -> None:
         """Mark the doubts that a verdict sees, on the row itself and on those that are newer than it."""
         store = self._store(kind)
         await store.doubt(batch.owner, id_, verdict.doubts)
@@ -213,9 +224,9 @@ class Gate:
             await store.doubt(batch.owner, unsure, id_)
             await self._reread(batch, kind, unsure)
 
-    async def _decide(self, batch: _Batch, candidate: Candidate) -> Decision:
-        if refusal := _refusal(batch, candidate):
-            return Decision("dropped", refusal)
+    async def _decide(self, batch: Batch, candidate: Candidate) -> Decision:
+        if reason := refusal(batch, candidate):
+            return Decision("dropped", reason)
         candidate = await self._in_its_slot(batch, candidate)
         candidate = replace(candidate, expires_at=lifetimes.end(candidate, batch.said(candidate), batch.owner.zone))
         known = await self._known(batch, candidate.kind)
@@ -225,17 +236,22 @@ class Gate:
         batch.may_close -= len(verdict.closes)
         return await self._carry_out(batch, candidate, verdict)
 
-    async def _in_its_slot(self, batch: _Batch, candidate: Candidate) -> Candidate:
-        """Return a sentence that says what a profile line says as that line's attribute and value."""
+    async def _in_its_slot(self, batch: Batch, candidate: Candidate) -> Candidate:
+        """Return a sentence that says what a profile line or an event says as that line or event.
+
+        It has the same words, or, of the same message, no others: what our rules read is then told once more.
+        """
         if candidate.kind != "fact":
             return candidate
-        mark = fingerprint(candidate.text)
         for line in (await self._known(batch, "profile")).values():
-            if isinstance(line, ProfileLine) and line.subject == candidate.subject and fingerprint(line.text) == mark:
+            if isinstance(line, ProfileLine) and is_told_by(candidate, line):
                 return replace(candidate, kind="profile", attribute=line.attribute, value=line.value)
+        for event in (await self._known(batch, "event")).values():
+            if isinstance(event, Event) and cites(event, candidate) and is_told_by(candidate, event):
+                return replace(candidate, kind="event", text=event.text, span=event.span)
         return candidate
 
-    async def _carry_out(self, batch: _Batch, candidate: Candidate, verdict: Verdict) -> Decision:
+    async def _carry_out(self, batch: Batch, candidate: Candidate, verdict: Verdict) -> Decision:
         if verdict.action == "drop":
             return Decision("dropped", verdict.reason)
         if verdict.action == "confirm":
@@ -249,14 +265,25 @@ class Gate:
             return Decision("retired", verdict.reason, batch.known[candidate.kind][verdict.closes[0]], verdict.closes)
         # The new row first, then the old ones: at no moment is there no live value.
         made = await store.add(batch.owner, candidate, audience=batch.audience, now=batch.now)
+        if verdict.action == "end":
+            end = max(candidate.citations, key=lambda citation: citation.at)
+            await store.retire(batch.owner, made.id, at=batch.now, successor=None, reason=END, ended=end)
+            return Decision("retired", END, await self._reread(batch, candidate.kind, made.id))
         await self._close(batch, candidate.kind, verdict.closes, successor=made.id, reason=verdict.reason)
         if verdict.closed_by is not None:
             await store.retire(batch.owner, made.id, at=batch.now, successor=verdict.closed_by, reason=verdict.reason)
+        elif verdict.ended is not None:
+            await self._end(batch, made, verdict.ended)
         await self._mark(batch, candidate.kind, made.id, verdict)
         stored = await self._reread(batch, candidate.kind, made.id)
         return Decision("superseded" if verdict.closes else "added", verdict.reason, stored, verdict.closes)
 
-    async def _confirm(self, batch: _Batch, candidate: Candidate, verdict: Verdict) -> Decision:
+    async def _end(self, batch: Batch, entry: Entry, end: Citation) -> None:
+        """Close an open memory as one that words ended."""
+        store = self._store(entry.kind)
+        await store.retire(batch.owner, entry.id, at=batch.now, successor=None, reason=ENDED, ended=end)
+
+    async def _confirm(self, batch: Batch, candidate: Candidate, verdict: Verdict) -> Decision:
         store = self._store(candidate.kind)
         for citation in candidate.citations:
             await store.confirm(batch.owner, verdict.target, citation, confidence=candidate.confidence)
@@ -266,34 +293,42 @@ class Gate:
         stored = await self._reread(batch, candidate.kind, verdict.target)
         return Decision("confirmed", verdict.reason, stored, verdict.closes)
 
-    async def _close(self, batch: _Batch, kind: str, ids: Iterable[int], *, successor: int | None, reason: str) -> None:
+    async def _close(self, batch: Batch, kind: str, ids: Iterable[int], *, successor: int | None, reason: str) -> None:
         for id_ in ids:
             await self._store(kind).retire(batch.owner, id_, at=batch.now, successor=successor, reason=reason)
             await self._reread(batch, kind, id_)
 
-    async def _merge(self, batch: _Batch, kept: Entry, double: Entry, *, reason: str = "duplicate") -> Decision:
+    async def _merge(self, batch: Batch, kept: Entry, double: Entry, *, reason: str = "duplicate") -> Decision:
         """Close a memory in favour of another, which takes over its citations if it says the same."""
-        store = self._store(kept.kind)
         for citation in double.provenance.citations if reason != "overtaken" else ():
-            await store.confirm(batch.owner, kept.id, citation, confidence=double.provenance.confidence)
-        await store.retire(batch.owner, double.id, at=batch.now, successor=kept.id, reason=reason)
+            confidence = double.provenance.confidence
+            await self._store(kept.kind).confirm(batch.owner, kept.id, citation, confidence=confidence)
+        await self._store(double.kind).retire(batch.owner, double.id, at=batch.now, successor=kept.id, reason=reason)
         return Decision("superseded", reason, await self._reread(batch, kept.kind, kept.id), (double.id,))
 
-    async def _known(self, batch: _Batch, kind: str) -> dict[int, Entry]:
+    async def _anywhere(self, owner: Account, ids: Collection[int]) -> dict[int, Entry]:
+        """The owner's visible memories among ``ids``, of every kind."""
+        found: dict[int, Entry] = {}
+        for store in self._stores.entries:
+            found |= await store.get(owner, ids)
+        return found
+
+    async def _known(self, batch: Batch, kind: str) -> dict[int, Entry]:
         """The owner's memories of a kind that a verdict can rest on, read once a batch and kept up to date."""
         if kind not in batch.known:
             store = self._store(kind)
-            # Of a slot its history counts, too; elsewhere what is closed only matters if it cites the same words.
+            # Of a slot its history counts, too; elsewhere what is closed matters if it was ended or cites these words.
             entries: list[Entry] = []
             if kind == "profile":
                 entries += await store.history(batch.owner)
             else:
                 entries += await store.live(batch.owner, now=batch.now)
+                entries += await store.ended(batch.owner)
                 entries += await store.citing(batch.owner, batch.lines)
             batch.known[kind] = {entry.id: entry for entry in entries}
         return batch.known[kind]
 
-    async def _reread(self, batch: _Batch, kind: str, id_: int) -> Entry:
+    async def _reread(self, batch: Batch, kind: str, id_: int) -> Entry:
         entry = (await self._store(kind).get(batch.owner, [id_]))[id_]
         batch.known.setdefault(kind, {})[id_] = entry
         return entry
@@ -307,24 +342,6 @@ class Gate:
         return stores[kind]
 
 
-def _refusal(batch: _Batch, candidate: Candidate) -> str | None:
-    """Why a candidate may not even be weighed; None when it may."""
-    if candidate.source == "tool":
-        return "tool"
-    if candidate.forgettable:
-        return "forgettable"
-    if not candidate.citations:
-        return "no_citation"
-    if candidate.kind == "profile" and not slots.known(candidate.attribute):
-        return "unknown_attribute"
-    lines = [batch.lines.get(citation.message) for citation in candidate.citations]
-    if None in lines:
-        return "forgotten"
-    if any(line.role != "user" or line.kind == "forwarded" for line in lines if line is not None):
-        return "not_owner"
-    return None
-
-
 def _bounded(verdict: Verdict) -> Verdict:
     """What is left of a verdict that may close nothing more: old and new both stay, as an open question."""
     if verdict.action == "retire":
@@ -332,8 +349,10 @@ def _bounded(verdict: Verdict) -> Verdict:
     return replace(verdict, reason="too_many_closed", closes=(), doubts=verdict.doubts or verdict.closes[0])
 
 
-def _undoable(entry: Entry, reasons: Collection[str]) -> bool:
+def _undoable(entry: Entry, at: datetime, reasons: Collection[str]) -> bool:
     reason = entry.provenance.reason
+    if reason == ENDED and entry.provenance.created_at == at:
+        return False  # It was over when it came.
     return reason not in {"duplicate", "outdated", "expired", UNDONE} and (not reasons or reason in reasons)
 
 
@@ -341,60 +360,3 @@ def _lent(entry: Entry, usurper: Entry) -> list[int]:
     """The messages whose words a memory lent to the one it was folded into; that one keeps at least one of its own."""
     lent = {citation.message for citation in entry.provenance.citations if citation in usurper.provenance.citations}
     return [] if lent >= {citation.message for citation in usurper.provenance.citations} else sorted(lent)
-
-
-def _as_said(entry: Entry) -> Candidate:
-    """A memory as the candidate it once was, to be weighed again."""
-    known = entry.provenance
-    return Candidate(
-        entry.kind,
-        known.citations,
-        "",
-        subject=entry.subject,
-        text=entry.text,
-        attribute=entry.attribute if isinstance(entry, ProfileLine) else "",
-        value=entry.value if isinstance(entry, ProfileLine) else "",
-        span=entry.span if isinstance(entry, Event) else None,
-        source=known.source,
-        confidence=known.confidence,
-        importance=known.importance,
-        expires_at=known.expires_at,
-    )
-
-
-def _by_time(candidates: Sequence[Candidate]) -> list[int]:
-    """Places of the candidates in the order in which they were said; those without a citation first."""
-    return sorted(
-        range(len(candidates)),
-        key=lambda place: (said_at(candidates[place]).timestamp() if candidates[place].citations else 0.0, place),
-    )
-
-
-def _doubles(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Yield (kept, double) for entries that say the same, hold as long and may be used as widely."""
-    alike: dict[Hashable, list[Entry]] = defaultdict(list)
-    for entry in entries:
-        alike[_identity(entry)].append(entry)
-    for group in alike.values():
-        group.sort(key=lambda entry: (_narrowness(entry.provenance.audience), entry.id))
-        kept: list[Entry] = []
-        for entry in group:
-            wide = next((k for k in kept if covers(k.provenance.audience, entry.provenance.audience)), None)
-            if wide is None:
-                kept.append(entry)
-            else:
-                yield wide, entry
-
-
-def _identity(entry: Entry) -> Hashable:
-    shared = (entry.subject, entry.provenance.expires_at)
-    if isinstance(entry, ProfileLine):
-        return (*shared, entry.attribute, slots.key(entry.value))
-    if isinstance(entry, Event):
-        when = entry.span
-        return (*shared, fingerprint(entry.text), when.start, when.end, when.rrule)
-    return (*shared, fingerprint(entry.text))
-
-
-def _narrowness(audience: int) -> int:
-    return {EVERYWHERE: 0, PRIVATE: 2}.get(audience, 1)

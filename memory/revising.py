@@ -9,7 +9,6 @@ from datetime import datetime
 from memory.accounts import Chats
 from memory.answering import Answering
 from memory.db import Database
-from memory.embedding import spoken, text_hash
 from memory.journal import Line
 from memory.model import Account, Chat, Entry, Message
 from memory.needles import giveaways
@@ -70,7 +69,7 @@ class Revising:
             if not line.text:
                 await self._stores.waits.remove(owner, [said.id])
             await self._sessions.again(owner, said.session)
-            await self._stores.embeddings.erase(owner, [text_hash(spoken(said.speaker, said.text))])
+            await self._stores.embeddings.sweep(owner)
             if not await journal.stands(owner, new):
                 return None  # Hidden by a /forget: changed all the same, but nobody's to see or to answer.
             return Revision(
@@ -114,11 +113,14 @@ class Revising:
                     await store.uncite(owner, entry.id, lines)
                     continue
                 if entry.id in seen:
-                    closed += await store.closed_by(owner, [entry.id], [])
+                    closed += await self._closed_by(owner, entry)
                     gone.append(entry)
                 await store.erase(owner, [entry.id])
-                await self._stores.embeddings.erase(owner, [text_hash(entry.text)])
             closed += await store.closed_by(owner, [], lines)
         erased = {entry.id for entry in gone}
         await self._gate.restore(owner, [entry for entry in closed if entry.id not in erased], now=now)
         return gone
+
+    async def _closed_by(self, owner: Account, entry: Entry) -> list[Entry]:
+        """What was closed in favour of a memory; a fact may have overtaken a profile line."""
+        return [each for store in self._stores.entries for each in await store.closed_by(owner, [entry.id], [])]

@@ -98,6 +98,13 @@ def within(one: str, other: str) -> bool:
     return bool(ours and theirs) and (ours <= theirs or theirs <= ours)
 
 
+def says_no_more(one: str, other: str) -> bool:
+    """Whether every word of ``one`` is in ``other``, and one denies as often as the other does."""
+    ours, theirs = _sense(one), _sense(other)
+    denials = [len(sense.mark) - len(sense.undenied) for sense in (ours, theirs)]
+    return bool(ours.words) and ours.words <= theirs.words and denials[0] == denials[1]
+
+
 def corrects(words: str) -> bool:
     """Whether somebody takes back what they said before ("no, I meant ...", 不对，我是说 …, 改到 …)."""
     return _CORRECTION.search(words) is not None

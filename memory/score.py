@@ -175,8 +175,7 @@ def cosines(index: OwnerIndex, vector: Vector | None, pool: Mask) -> Column:
     found = None if vector is None else index.vectors.scan(vector)
     if found is None:
         return np.full(len(pool), np.nan)
-    slots = index.rows["vector"]
-    return np.where(pool & (slots != NOWHERE), found[slots], np.nan)
+    return np.where(pool, index.by_row(found), np.nan)
 
 
 def meaning(cosine: Column, pool: Mask, usual: tuple[float, float] | None) -> Column:

@@ -1,4 +1,7 @@
-"""One question to the model about all near duplicates of a session. Never needed: without an answer both stay."""
+"""One question to the model about all memories of a session that may say the same as, or end, what was known.
+
+Never needed: without an answer both stay.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,10 @@ from typing import Final
 
 from memory.answers import AnswerError, parse
 from memory.db import Database
-from memory.likeness import Alike, query, related, rulings, undecided
+from memory.likeness import query, rulings, undecided
 from memory.model import Account, Decision, Entry
+from memory.nearness import Nearness
+from memory.offloop import off_loop
 from memory.ports import Clock, Completer, CompleterUnavailable
 from memory.reconcile import Gate
 from memory.stores import EntryStores
@@ -37,17 +42,28 @@ class Looked:
 class SecondLook:
     """Asks at most once for each batch of new memories, and carries out what comes back."""
 
-    def __init__(self, db: Database, stores: EntryStores, gate: Gate, *, completer: Completer, clock: Clock) -> None:
+    def __init__(
+        self,
+        db: Database,
+        stores: EntryStores,
+        gate: Gate,
+        *,
+        completer: Completer,
+        clock: Clock,
+        nearness: Nearness | None = None,
+    ) -> None:
         self._db = db
         self._stores = stores
         self._gate = gate
         self._completer = completer
         self._clock = clock
+        self._nearness = nearness
 
-    async def look(self, owner: Account, new: Collection[int], *, alike: Alike = related) -> Looked:
-        """Have the pairs of these new memories and all that is known decided.
+    async def look(self, owner: Account, new: Collection[int]) -> Looked:
+        """Have the pairs of these new memories and all that is known decided, near ones by meaning and by words.
 
-        No call is made where there are none. Raises RuntimeError with a transaction open: the model is awaited.
+        No call is made where there are none; without vectors words alone decide what is near.
+        Raises RuntimeError with a transaction open: the model is awaited.
         """
         if self._db.inside:
             raise RuntimeError("no transaction may be open while the model is awaited")
@@ -57,7 +73,9 @@ class SecondLook:
         # What is asked about a group's memories holds nothing that may not be used there.
         rooms = {entry.provenance.audience for entry in fresh}
         known = [entry for entry in everything if all(covers(entry.provenance.audience, room) for room in rooms)]
-        pairs = undecided([entry for entry in known if entry.id in new], known, alike=alike)
+        fresh = [entry for entry in known if entry.id in new]
+        near = await self._nearness.among(owner, fresh, known) if self._nearness else {}
+        pairs = await off_loop(lambda: undecided(fresh, known, near=near), size=len(fresh) * len(known))
         if not pairs:
             return Looked()
         asked = query(owner, pairs, owner.language)
@@ -65,7 +83,7 @@ class SecondLook:
             answer = await self._completer.complete(asked.messages, schema=asked.schema, max_tokens=ANSWER_TOKENS)
             ruled = rulings(parse(answer.text, cut=answer.cut), pairs)
         except (CompleterUnavailable, AnswerError) as error:
-            log.info("%d near duplicates stay side by side: %s", len(pairs), error)
+            log.info("%d memories stay side by side: %s", len(pairs), error)
             return Looked(len(pairs), failed="unavailable" if isinstance(error, CompleterUnavailable) else error.fault)
         decisions = await self._gate.settle(owner, ruled, now=self._clock())
         counts = Counter(str(ruling) for _, ruling in ruled)

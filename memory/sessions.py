@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -16,6 +16,11 @@ from memory.model import Account, Chat, Message
 
 EARLIER_LINES: Final = 6
 """Lines before the new ones that a distillation may read for pronouns, never cite."""
+SECOND_CHANCE: Final = timedelta(days=7)
+"""After which lines that were set aside are tried once more: a week sees a new model, a new program or a mended
+endpoint, and what was said is still of use."""
+CHANCES_A_DAY: Final = 60
+"""Lines of one person that are tried again in a day: one request of the default size."""
 SPENDING_DAYS: Final = 400
 """Days for which the tokens of a person's distillations are kept: a year, to be looked back on."""
 
@@ -35,7 +40,8 @@ class Session:
 class Batch:
     """The lines of a session that wait to be distilled for one owner, and a few earlier ones.
 
-    ``attempts`` counts the claims of these lines, this one included; ``lease`` is what tells this claim from others.
+    ``attempts`` counts the claims of these lines, this one included; ``lease`` is what tells this claim from others;
+    ``read`` counts by id the characters of a long line that are distilled already.
     """
 
     session: int
@@ -44,6 +50,26 @@ class Batch:
     earlier: list[Message]
     attempts: int
     lease: int = 0
+    read: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far a batch was read: to its line ``upto`` (0: to the end of none), as ids of lines.
+
+    ``ended`` are those read to their end, ``begun`` those read from their beginning, ``half`` the one that was not
+    read to its end, with the characters that were.
+    """
+
+    upto: int
+    ended: tuple[int, ...] = ()
+    begun: tuple[int, ...] = ()
+    half: tuple[int, int] | None = None
+
+    @property
+    def touched(self) -> list[int]:
+        """Every line of which something was read."""
+        return [*self.ended, *([self.half[0]] if self.half else [])]
 
 
 class Sessions:
@@ -88,6 +114,15 @@ class Sessions:
             "SELECT s.no FROM sessions s JOIN session_members m ON m.session = s.no AND m.account = :owner"
             " WHERE s.chat = :chat AND s.ended_at IS NULL AND s.last_at > :since ORDER BY s.no DESC LIMIT 1",
             {"owner": owner.no, "chat": chat.no, "since": stamp(now) - self._idle},
+        )
+        return int(rows[0]["no"]) if rows else None
+
+    async def talking(self, owner: Account, *, now: datetime) -> int | None:
+        """The open session in which the owner, or somebody with them, spoke last; None when all have ended."""
+        rows = await self._db.fetch(
+            "SELECT s.no FROM session_members m JOIN sessions s ON s.no = m.session WHERE m.account = :owner"
+            " AND s.ended_at IS NULL AND s.last_at > :since ORDER BY s.last_at DESC, s.no DESC LIMIT 1",
+            {"owner": owner.no, "since": stamp(now) - self._idle},
         )
         return int(rows[0]["no"]) if rows else None
 
@@ -152,7 +187,8 @@ class Sessions:
                 owner, session, "j.id < :cursor", order="j.id DESC", cursor=fresh[0].id, limit=EARLIER_LINES
             )
             chat = await self.chat(owner, session)
-        return Batch(session, chat, fresh, earlier[::-1], int(rows[0]["attempts"]), until)
+            read = await self._read(owner, fresh)
+        return Batch(session, chat, fresh, earlier[::-1], int(rows[0]["attempts"]), until, read)
 
     async def holds(self, owner: Account, batch: Batch) -> bool:
         """Whether a batch is still this claim's: an answer that outlived its lease may have been overtaken."""
@@ -172,50 +208,82 @@ class Sessions:
         row = rows[0]
         return Chat(row["no"], row["platform"], row["key"], bool(row["private"]), row["parent"])
 
-    async def finish(self, owner: Account, session: int, *, upto: int, covered: Collection[int] = ()) -> None:
-        """Move the cursor behind line ``upto``, inside the transaction that wrote what the lines gave.
+    async def finish(self, owner: Account, session: int, reach: Reach) -> None:
+        """Move the cursor as far as lines were read, inside the transaction that wrote what they gave."""
+        await self._pass(owner, session, reach)
 
-        ``covered`` are the lines that were distilled; those among them that had been edited are done, too.
-        """
-        await self._pass(owner, session, upto=upto, covered=covered, reason=None)
-
-    async def set_aside(
-        self, owner: Account, batch: Batch, *, upto: int, covered: Collection[int], reason: str
-    ) -> None:
+    async def set_aside(self, owner: Account, batch: Batch, reach: Reach, *, reason: str, now: datetime) -> None:
         """Move the cursor behind lines that no try could distil, each marked with the reason; inside a transaction.
 
-        The lines behind them are next, with one try less than these had. An edit gives a marked line another turn.
+        The lines behind them are next, with one try less than these had. An edit gives a marked line another turn,
+        and so does time, once (:meth:`second_chance`), unless it ended the program.
         """
-        await self._pass(owner, batch.session, upto=upto, covered=covered, reason=reason)
+        await self._pass(owner, batch.session, reach)
+        await self._db.execute(
+            "UPDATE journal SET set_aside = :reason,"
+            " second_at = CASE WHEN :reason = 'crashed' THEN 0 ELSE coalesce(second_at, :again) END"
+            " WHERE id BETWEEN :lo AND :hi AND id IN (SELECT value FROM json_each(:ids))",
+            {"reason": reason, "again": stamp(now + SECOND_CHANCE), "ids": json.dumps(reach.touched)} | _range(owner),
+        )
         await self._db.execute(
             "UPDATE session_members SET attempts = ?, failed = ? WHERE session = ? AND account = ?",
             (batch.attempts - 1, reason, batch.session, owner.no),
         )
 
-    async def _pass(
-        self, owner: Account, session: int, *, upto: int, covered: Collection[int], reason: str | None
-    ) -> None:
+    async def second_chance(self, owner: Account, *, now: datetime) -> int:
+        """Have the lines that were set aside SECOND_CHANCE ago distilled once more, a request of them at a time.
+
+        By then the model or the program may be another. Returns how many; none of them gets a third.
+        """
+        async with self._db.transaction():
+            rows = await self._db.returning(
+                "UPDATE journal SET revised = 1, second_at = 0, read_to = 0 WHERE id IN (SELECT id FROM journal"
+                " WHERE second_at BETWEEN 1 AND :now AND id BETWEEN :lo AND :hi AND hidden_by IS NULL"
+                " ORDER BY id LIMIT :most) RETURNING session",
+                {"now": stamp(now), "most": CHANCES_A_DAY} | _range(owner),
+            )
+            for session in {int(row["session"]) for row in rows}:
+                await self.again(owner, session)
+        return len(rows)
+
+    async def _pass(self, owner: Account, session: int, reach: Reach) -> None:
         if not self._db.inside:
             raise RuntimeError("the cursor moves in the transaction that writes the memories")
+        # Of a line that was begun before this batch an earlier piece may be set aside: its mark stays.
         await self._db.execute(
-            "UPDATE journal SET revised = 0, set_aside = ? WHERE session = ? AND id BETWEEN ? AND ?"
-            " AND id IN (SELECT value FROM json_each(?))",
-            (reason, session, owner.first_id, owner.last_id, json.dumps(list(covered))),
+            "UPDATE journal SET revised = 0, read_to = 0, set_aside ="
+            " CASE WHEN id IN (SELECT value FROM json_each(:begun)) THEN NULL ELSE set_aside END"
+            " WHERE session = :session AND id BETWEEN :lo AND :hi AND id IN (SELECT value FROM json_each(:ended))",
+            {"session": session, "ended": json.dumps(reach.ended), "begun": json.dumps(reach.begun)} | _range(owner),
         )
+        if reach.half is not None:
+            await self._db.execute(
+                "UPDATE journal SET read_to = :read WHERE id = :id AND id BETWEEN :lo AND :hi",
+                {"id": reach.half[0], "read": reach.half[1]} | _range(owner),
+            )
         await self._db.execute(
             "UPDATE session_members SET distilled_to = max(distilled_to, :upto), attempts = 0, not_before = 0,"
             " failed = NULL, waiting = EXISTS (SELECT 1 FROM journal j WHERE j.session = :session"
             " AND (j.id > max(distilled_to, :upto) OR j.revised = 1) AND j.id BETWEEN :lo AND :hi AND j.role = 'user'"
             " AND j.kind = 'said' AND j.hidden_by IS NULL)"
             " WHERE session = :session AND account = :owner",
-            {"upto": upto, "session": session, "owner": owner.no, "lo": owner.first_id, "hi": owner.last_id},
+            {"upto": reach.upto, "session": session, "owner": owner.no} | _range(owner),
         )
+
+    async def _read(self, owner: Account, lines: Collection[Message]) -> dict[int, int]:
+        """How many characters of lines are distilled although the lines are not."""
+        rows = await self._db.fetch(
+            "SELECT id, read_to FROM journal WHERE id BETWEEN :lo AND :hi AND read_to > 0"
+            " AND id IN (SELECT value FROM json_each(:ids))",
+            {"ids": json.dumps([each.id for each in lines])} | _range(owner),
+        )
+        return {int(row["id"]): int(row["read_to"]) for row in rows}
 
     async def rewind(self, owner: Account, session: int, *, before: int) -> None:
         """Have line ``before`` distilled although the cursor may be behind it, and no other line a second time."""
         await self._db.execute(
-            "UPDATE journal SET revised = 1 WHERE id = ? AND session = ? AND id BETWEEN ? AND ? AND role = 'user'"
-            " AND kind = 'said'",
+            "UPDATE journal SET revised = 1, read_to = 0 WHERE id = ? AND session = ? AND id BETWEEN ? AND ?"
+            " AND role = 'user' AND kind = 'said'",
             (before, session, owner.first_id, owner.last_id),
         )
         await self.again(owner, session)
@@ -292,6 +360,10 @@ _DUE = "m.waiting = 1 AND m.not_before <= :now AND (s.ended_at IS NOT NULL OR s.
 def next_day(now: datetime) -> datetime:
     """The moment at which the next day of UTC begins."""
     return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+
+
+def _range(owner: Account) -> dict[str, int]:
+    return {"lo": owner.first_id, "hi": owner.last_id}
 
 
 def _day(now: datetime) -> int:

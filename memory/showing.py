@@ -1,19 +1,27 @@
-"""From candidates to what is shown: texts read again, near-copies thinned, the budget kept."""
+"""From candidates to what is shown: texts read again, long ones told shortly, near-copies thinned, the budget kept.
+
+A text of more than :data:`memory.passages.LONG` characters is shown by its gist, one line that is marked as such.
+More of it is shown only when its own words were hit: it holds a rare word of the question, or it is the nearest
+in meaning of all that was found, by one of its chunks or as a whole. Then it is shown whole where that leaves most
+of the budget to the rest (:data:`WHOLE_SHARE`), else as the passage that was hit, and as its gist when that does
+not fit either. The question that a short answer is shown with is always told by its gist.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from memory.embedding import spoken
 from memory.judge import Contender, visible
 from memory.lexicon import asked_in
-from memory.model import Account, Chat, Entry, Event, Message, Recalled
+from memory.model import Account, Chat, Entry, Event, Extent, Message, Recalled
+from memory.passages import LONG, Span, gist, passage
 from memory.rules import is_small_talk
 from memory.stores import Stores
 from memory.words import terms
@@ -22,6 +30,8 @@ SHORT: Final = {"zh": 12, "en": 40}
 """Characters up to which a line is too short to be understood without the question before it."""
 COVERED: Final = 0.8
 """Share of a row's terms that those shown from the same source must hold for the row to add nothing."""
+WHOLE_SHARE: Final = 3
+"""A long text that was hit is shown whole if it takes no more than this part (1/3) of what is left of the budget."""
 _CLAUSE: Final = re.compile(r"[,.;!?，。；！？\n]+")
 
 
@@ -38,6 +48,35 @@ class Read:
         """The words of each, by id; a line's with who said it."""
         lines = {id_: spoken(line.speaker, line.text) for id_, line in self.lines.items()}
         return lines | {id_: entry.text for id_, entry in self.entries.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class LongHits:
+    """What of long texts was hit.
+
+    ``rare`` are the question's words that few rows hold, ``nearest`` is where in a row its chunk nearest
+    in meaning is, by row id, ``best`` the row that is nearest of all.
+    """
+
+    rare: frozenset[str] = frozenset()
+    nearest: Mapping[int, Span] = field(default_factory=dict)
+    best: int | None = None
+
+
+NO_HITS: Final = LongHits()
+
+
+class LeftOut(NamedTuple):
+    """A row that is not shown, and why."""
+
+    id: int
+    reason: str
+
+
+Told = Callable[[str], str]
+"""How a text reads beside what is shown with it."""
+Forms = tuple[Recalled, ...]
+"""One unit in the forms in which it may be shown, the fullest first."""
 
 
 async def read(stores: Stores, owner: Account, candidates: Sequence[Contender], *, room: Chat, now: datetime) -> Read:
@@ -77,16 +116,30 @@ async def _outdated(stores: Stores, owner: Account, lines: Sequence[int], *, now
 
 
 def units(
-    candidates: Iterable[Contender], found: Read, exclude: frozenset[int]
-) -> Iterable[Recalled | tuple[int, str]]:
+    candidates: Iterable[Contender], found: Read, hits: LongHits, exclude: frozenset[int]
+) -> Iterable[Forms | LeftOut]:
     """Each candidate as it would be shown, or its id and why it is not."""
     for candidate in candidates:
         if candidate.kind != "message":
             entry = found.entries.get(candidate.id)
-            yield (candidate.id, "closed") if entry is None else memory_unit(candidate, entry)
+            yield LeftOut(candidate.id, "closed") if entry is None else forms(memory_unit(candidate, entry), hits)
         else:
             line = found.lines.get(candidate.id)
-            yield (candidate.id, "closed") if line is None else _line_unit(candidate, line, found, exclude)
+            yield (
+                LeftOut(candidate.id, "closed") if line is None else _line_forms(candidate, line, found, hits, exclude)
+            )
+
+
+def forms(unit: Recalled, hits: LongHits = NO_HITS, told: Told = str) -> Forms:
+    """A unit whole, or when its text is long its gist, behind the text and the passage where its words were hit."""
+    text = unit.text
+    if len(text) <= LONG:
+        return (replace(unit, text=told(text)),)
+    nearest = hits.nearest.get(unit.id)
+    shown: list[tuple[Extent, str]] = [("gist", gist(text, nearest))]
+    if unit.id == hits.best or not hits.rare.isdisjoint(terms(text)):
+        shown = [("whole", text), ("passage", passage(text, hits.rare, nearest)), *shown]
+    return tuple(replace(unit, text=told(part), extent=extent) for extent, part in shown)
 
 
 def memory_unit(candidate: Contender, entry: Entry) -> Recalled:
@@ -105,7 +158,9 @@ def memory_unit(candidate: Contender, entry: Entry) -> Recalled:
     )
 
 
-def _line_unit(candidate: Contender, line: Message, found: Read, exclude: frozenset[int]) -> Recalled | tuple[int, str]:
+def _line_forms(
+    candidate: Contender, line: Message, found: Read, hits: LongHits, exclude: frozenset[int]
+) -> Forms | LeftOut:
     """A journal line; with the question it answers when it is short, and a reply of the bot never without."""
     unit = Recalled(
         id=line.id,
@@ -123,15 +178,17 @@ def _line_unit(candidate: Contender, line: Message, found: Read, exclude: frozen
     if line.answers is not None:
         question = lines.get(line.answers)
         if question is None:
-            return line.id, "answers what is gone"
-        return unit if question.id in exclude else _with_question(unit, question)
+            return LeftOut(line.id, "answers what is gone")
+        return forms(unit, hits) if question.id in exclude else _with_question(unit, question, hits)
     question = lines.get(candidate.asked) if candidate.asked is not None else None
-    short = len(line.text) <= SHORT[asked_in(line.text)]
-    return _with_question(unit, question) if short and question is not None and question.id not in exclude else unit
+    if question is None or question.id in exclude or len(line.text) > SHORT[asked_in(line.text)]:
+        return forms(unit, hits)
+    return _with_question(unit, question, hits)
 
 
-def _with_question(unit: Recalled, question: Message) -> Recalled:
-    return replace(unit, text=f"{question.text} → {unit.text}", cites=(unit.id, question.id))
+def _with_question(unit: Recalled, question: Message, hits: LongHits) -> Forms:
+    asked = question.text if len(question.text) <= LONG else gist(question.text)
+    return forms(replace(unit, cites=(unit.id, question.id)), hits, lambda text: f"{asked} → {text}")
 
 
 class Shelf:
@@ -146,27 +203,38 @@ class Shelf:
         self._texts: dict[str, int] = {}
         self.units: list[Recalled] = []
 
-    def put(self, unit: Recalled, *, within: int | None = None) -> str | None:
-        """Take a unit; or the reason why not: "shown" (that very unit is), "repeats", "budget".
+    def put(self, unit: Forms, *, within: int | None = None) -> str | None:
+        """Take a unit in the fullest form that fits; or the reason why not: "shown" (it is), "repeats", "budget".
 
         ``within`` bounds what may have been spent after it, below the whole budget.
         """
-        twin = self._twin(unit)
+        whole = unit[0]
+        twin = self._twin(whole)
         if twin is not None:
             kept = self.units[twin]
             # An always-read line that is found as well keeps what spoke for it: it is about the question, too.
-            better = unit if unit.score > kept.score else kept
-            cites = tuple(dict.fromkeys(kept.cites + unit.cites))
+            better = whole if whole.score > kept.score else kept
+            cites = tuple(dict.fromkeys(kept.cites + whole.cites))
             self.units[twin] = replace(kept, cites=cites, score=better.score, scores=better.scores)
-            return "shown" if kept.id == unit.id else "repeats"
-        if self._budget is not None:
-            spent = self._spent + self._cost(unit)
-            if spent > min(self._budget, self._budget if within is None else within):
-                return "budget"
-            self._spent = spent
-        self._texts[_plain(unit.text)] = len(self.units)
-        self._words.append(frozenset(terms(unit.text)))
-        self.units.append(unit)
+            return "shown" if kept.id == whole.id else "repeats"
+        form = self._fitting(unit, within)
+        if form is None:
+            return "budget"
+        self._texts[_plain(whole.text)] = len(self.units)
+        self._words.append(frozenset(terms(form.text)))
+        self.units.append(form)
+        return None
+
+    def _fitting(self, unit: Forms, within: int | None) -> Recalled | None:
+        """The fullest form that there is room for, which is spent; None when not even the shortest fits."""
+        if self._budget is None:
+            return unit[0]
+        left = min(self._budget, self._budget if within is None else within) - self._spent
+        for form in unit:
+            cost = self._cost(form)
+            if cost <= (left // WHOLE_SHARE if form.extent == "whole" and len(unit) > 1 else left):
+                self._spent += cost
+                return form
         return None
 
     def _twin(self, unit: Recalled) -> int | None:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.ma
 from numpy.typing import NDArray
 
-from memory.index import NOWHERE, OwnerIndex
+from memory.index import OwnerIndex
 from memory.lexical import SATURATION, Words, WordSearch, smallness
 from memory.shipped import Probes
 
@@ -213,16 +213,9 @@ def _bar(evidence: Sequence[Column]) -> Bar:
 
 def _probe_cosines(index: OwnerIndex, foreign: Probes, pool: Mask) -> Column | None:
     """(probes, rows) cosines, NaN where a row has no vector; None when nothing can be compared."""
-    slots = index.rows["vector"]
-    known = np.flatnonzero(pool & (slots != NOWHERE))
-    found = None
-    if foreign.vectors is not None and len(known):
-        found = index.vectors.best(foreign.vectors, slots[known].astype(np.intp))
-    if found is None:
-        return None
-    cosines = np.full((len(found), len(pool)), np.nan)
-    cosines[:, known] = found
-    return cosines
+    found = None if foreign.vectors is None else index.vectors.best(foreign.vectors)
+    cosines = None if found is None else np.where(pool, index.by_row(found), np.nan)
+    return None if cosines is None or np.isnan(cosines).all() else cosines
 
 
 def _curve(values: Column, least: float) -> Curve:

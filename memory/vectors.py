@@ -76,11 +76,12 @@ class Vectors:
             return None
         return np.asarray(self._matrix[: len(self)] @ query, dtype=np.float32)
 
-    def best(self, queries: Matrix, chosen: NDArray[np.intp]) -> NDArray[np.float32] | None:
-        """Cosines of (m, d) queries with the chosen slots: (m, chosen); None when widths differ."""
+    def best(self, queries: Matrix, chosen: NDArray[np.intp] | None = None) -> NDArray[np.float32] | None:
+        """Cosines of (m, d) queries with the chosen slots, by default all: (m, chosen); None when widths differ."""
         if not self._slots or queries.shape[1] != self.width:
             return None
-        return np.asarray(queries @ self._matrix[chosen].T, dtype=np.float32)
+        matrix = self._matrix[: len(self)] if chosen is None else self._matrix[chosen]
+        return np.asarray(queries @ matrix.T, dtype=np.float32)
 
     def __len__(self) -> int:
         return len(self._slots)

@@ -13,12 +13,17 @@ from datetime import datetime
 from typing import Final, Literal, Self
 
 from memory import slots
-from memory.model import EVERYWHERE, PRIVATE, Candidate, Entry, Event, Fact, ProfileLine, Span
+from memory.model import EVERYWHERE, PRIVATE, Candidate, Citation, Entry, Event, Fact, ProfileLine, Span
 from memory.sameness import ALIKE, corrects, fingerprint, opposed, overlap, within
 
 SURE: Final = 0.5
 """Confidence from which a statement is sure. An unsure one closes no sure one: both stay, and the doubt is marked.
 One limit and not two, so that what stands does not depend on the order of arrival."""
+ENDED: Final = "ended"
+"""Reason of a memory that words ended without putting anything in its place."""
+END: Final = "end"
+"""Reason of a row that is no memory but an end: closed from the start, it says from when on a statement, whenever it
+may arrive, is over."""
 UNDONE: Final = "undone"
 """Reason of a memory whose own retirements were undone: it stays as history and weighs nothing."""
 RELATED: Final = 0.5
@@ -29,16 +34,18 @@ RELATED: Final = 0.5
 class Verdict:
     """What to do with a candidate.
 
-    "confirm" means ``target``. "add" closes the rows ``closes``, as a "confirm" does; with ``closed_by`` the new
-    row is itself history at once. "retire" closes ``closes`` and adds nothing. ``doubts`` is the row that the new
-    one is an unsure word against; ``doubted_by`` are unsure rows that are newer than it.
+    "confirm" means ``target``. "add" closes the rows ``closes``, as a "confirm" does; with ``closed_by`` or ``ended``
+    (the words that ended it before it came) the new row is itself history at once. "end" adds an end. "retire" closes
+    ``closes`` and adds nothing. ``doubts`` is the row that the new one is an unsure word against; ``doubted_by`` are
+    unsure rows that are newer than it.
     """
 
-    action: Literal["add", "confirm", "retire", "drop"]
+    action: Literal["add", "confirm", "retire", "end", "drop"]
     reason: str
     target: int = 0
     closes: tuple[int, ...] = ()
     closed_by: int | None = None
+    ended: Citation | None = None
     doubts: int | None = None
     doubted_by: tuple[int, ...] = ()
 
@@ -97,6 +104,11 @@ def judge(candidate: Candidate, known: Sequence[Entry], setting: Setting) -> Ver
     return _fact(candidate, [entry for entry in about if isinstance(entry, Fact)], setting)
 
 
+def cites(entry: Entry, candidate: Candidate) -> bool:
+    """Whether an entry already rests on every message the candidate rests on."""
+    return {c.message for c in candidate.citations} <= {c.message for c in entry.provenance.citations}
+
+
 def said_at(candidate: Candidate) -> datetime:
     """Return when the newest words behind a candidate were said."""
     return max(citation.at for citation in candidate.citations)
@@ -107,13 +119,13 @@ def _profile(candidate: Candidate, lines: Sequence[ProfileLine], setting: Settin
     own = [line for line in lines if line.attribute == candidate.attribute]
     same = [line for line in own if slots.key(line.value) == wanted]
     if candidate.negates:
-        return _end(candidate, same if wanted else own, setting)
+        return _end(candidate, same if wanted else own, setting) if wanted or own else Verdict("drop", "nothing_to_end")
     rivals = [line for line in lines if line.attribute == slot.opposite and slots.key(line.value) == wanted]
     others = [] if slot.multiple else [line for line in own if line not in same]
     rivals += others
     if settled := _settled(candidate, same, rivals, setting):
         return settled
-    if any(_live(line, setting) and _cites(line, candidate) for line in others):
+    if any(_live(line, setting) and cites(line, candidate) for line in others):
         return Verdict("drop", "same_message")
     return _replace(candidate, same, rivals, setting)
 
@@ -140,19 +152,20 @@ def _event(candidate: Candidate, events: Sequence[Event], setting: Setting) -> V
         raise ValueError("an event needs a span")
     related = [event for event in events if _related(event, candidate)]
     if candidate.negates:
-        return _end(candidate, _one([event for event in related if _live(event, setting)]), setting)
+        return _end_of_event(candidate, [event for event in related if _meets(event.span, when)], setting)
     same = [event for event in related if fingerprint(event.text) == fingerprint(candidate.text)]
-    if settled := _settled(candidate, [event for event in same if _holds(event.span, when)], (), setting):
+    over = [event for event in related if event.provenance.reason == END and _meets(event.span, when)]
+    if settled := _settled(candidate, [*(event for event in same if _holds(event.span, when)), *over], (), setting):
         return settled
     weight = Weight.of(candidate)
-    corrections = [event for event in related if _is_correction(event) and not _undone(event)]
+    corrections = [event for event in related if _is_correction(event) and _states(event)]
     if outdating := [event for event in corrections if Weight.of(event).replaces(weight)]:
         return Verdict("add", "outdated", closed_by=_newest(outdating).id)
     finer = [event for event in same if _live(event, setting) and _inside(when, event.span)]
     meant: list[Event] = []
     if corrects(setting.words):
         earlier = [e for e in related if _live(e, setting) and Weight.of(e).place < weight.place]
-        meant = _one([event for event in earlier if not _cites(event, candidate)])
+        meant = _one([event for event in earlier if not cites(event, candidate)])
     closes = [event for event in dict.fromkeys((*finer, *meant)) if weight.sure or not Weight.of(event).sure]
     doubted = [event for event in meant if event not in closes]
     doubts = [event.id for event in corrections if _live(event, setting) and Weight.of(event).questions(weight)]
@@ -166,16 +179,22 @@ def _event(candidate: Candidate, events: Sequence[Event], setting: Setting) -> V
     )
 
 
+def _end_of_event(candidate: Candidate, events: Sequence[Event], setting: Setting) -> Verdict:
+    """End the one event that can be meant; of several open ones none."""
+    live = [event for event in events if _live(event, setting)]
+    return _end(candidate, [*_one(live), *(event for event in events if event not in live)], setting)
+
+
 def _settled(candidate: Candidate, same: Sequence[Entry], rivals: Sequence[Entry], setting: Setting) -> Verdict | None:
     """Judge by the memories that say the same thing; None when they leave it open."""
-    said = said_at(candidate)
-    if any(_cites(entry, candidate) for entry in same):
+    if any(cites(entry, candidate) for entry in same):
         return Verdict("drop", "repeated")
     if candidate.expires_at is not None and candidate.expires_at <= setting.now:
         return Verdict("drop", "expired")
-    if any(e.provenance.reason == "ended" and _ended_at(e, said) > said for e in same):
-        return Verdict("drop", "outdated")
     weight = Weight.of(candidate)
+    if over := _over(candidate, same):
+        beaten = [r.id for r in rivals if _live(r, setting) and weight.replaces(Weight.of(r))]
+        return Verdict("add", "outdated", closes=tuple(beaten), ended=over)
     for entry in same:
         if not _live(entry, setting) or not covers(entry.provenance.audience, setting.audience):
             continue
@@ -199,7 +218,7 @@ def _restates(candidate: Candidate, entry: Entry) -> bool:
 def _replace(candidate: Candidate, same: Sequence[Entry], rivals: Sequence[Entry], setting: Setting) -> Verdict:
     """Add a candidate, closing what it takes the place of; or as history when a rival does that to it."""
     weight = Weight.of(candidate)
-    if outdating := [rival for rival in rivals if not _undone(rival) and Weight.of(rival).replaces(weight)]:
+    if outdating := [rival for rival in rivals if _states(rival) and Weight.of(rival).replaces(weight)]:
         return Verdict("add", "outdated", closed_by=_newest(outdating).id)
     restated = [entry.id for entry in same if _live(entry, setting) and _replaceable(entry, candidate, setting)]
     open_rivals = [rival for rival in rivals if _live(rival, setting)]
@@ -225,13 +244,34 @@ def _replaceable(entry: Entry, candidate: Candidate, setting: Setting) -> bool:
     return covers(setting.audience, entry.provenance.audience) and Weight.of(candidate).no_less(Weight.of(entry))
 
 
-def _end(candidate: Candidate, entries: Iterable[Entry], setting: Setting) -> Verdict:
+def _end(candidate: Candidate, entries: Sequence[Entry], setting: Setting) -> Verdict:
+    """End what is meant; what is yet to arrive of it will meet the end, too."""
     weight = Weight.of(candidate)
-    meant = [e for e in entries if _live(e, setting) and Weight.of(e).place < weight.place and not _cites(e, candidate)]
+    meant = [e for e in entries if _live(e, setting) and Weight.of(e).place < weight.place and not cites(e, candidate)]
     over = [entry.id for entry in meant if weight.sure or not Weight.of(entry).sure]
     if over:
-        return Verdict("retire", "ended", closes=tuple(over))
-    return Verdict("drop", "unsure" if meant else "nothing_to_end")
+        return Verdict("retire", ENDED, closes=tuple(over))
+    if meant:
+        return Verdict("drop", "unsure")
+    told = {citation.message for citation in candidate.citations}
+    if any(cites(e, candidate) or e.provenance.ended_by in told for e in entries):
+        return Verdict("drop", "repeated")
+    if candidate.kind == "profile" and not slots.key(candidate.value):
+        return Verdict("drop", "nothing_to_end")
+    return Verdict("end", END)
+
+
+def _over(candidate: Candidate, same: Iterable[Entry]) -> Citation | None:
+    """The newest words that ended what a candidate says after it was said; an unsure end is none of a sure one."""
+    said, sure = said_at(candidate), Weight.of(candidate).sure
+    ends: list[Citation] = []
+    for entry in same:
+        known = entry.provenance
+        counts = known.reason == ENDED or (known.reason == END and (Weight.of(entry).sure or not sure))
+        at = known.ended_at or known.retired_at
+        if counts and at is not None and at > said:
+            ends.append(Citation(known.ended_by or 0, "", at))
+    return max(ends, key=lambda end: end.at, default=None)
 
 
 def _one(entries: Sequence[Event]) -> list[Event]:
@@ -245,22 +285,13 @@ def _newest(entries: Sequence[Entry]) -> Entry:
     return max(entries, key=lambda entry: Weight.of(entry).place)
 
 
-def _ended_at(entry: Entry, otherwise: datetime) -> datetime:
-    """When it was said that something was over; a row of an old file only knows when that was worked out."""
-    return entry.provenance.ended_at or entry.provenance.retired_at or otherwise
-
-
-def _undone(entry: Entry) -> bool:
-    return entry.provenance.reason == UNDONE
+def _states(entry: Entry) -> bool:
+    """Whether a memory, closed or not, weighs as a statement: one that was undone does not, and an end is none."""
+    return entry.provenance.reason not in {UNDONE, END}
 
 
 def _live(entry: Entry, setting: Setting) -> bool:
     return entry.provenance.live(setting.now)
-
-
-def _cites(entry: Entry, candidate: Candidate) -> bool:
-    """Whether an entry already rests on every message the candidate rests on."""
-    return {c.message for c in candidate.citations} <= {c.message for c in entry.provenance.citations}
 
 
 def _related(event: Event, candidate: Candidate) -> bool:
@@ -278,3 +309,10 @@ def _holds(known: Span, wanted: Span) -> bool:
 
 def _inside(wanted: Span, known: Span) -> bool:
     return known.rrule == wanted.rrule and known.start <= wanted.start and wanted.end <= known.end
+
+
+def _meets(known: Span, denied: Span) -> bool:
+    """Whether a denial of one time can mean what is known for another: one that comes round is not over for once."""
+    if known.rrule != denied.rrule:
+        return False
+    return known.rrule is not None or (known.start < denied.end and denied.start < known.end)

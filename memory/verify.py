@@ -104,8 +104,10 @@ def verify(claim: Claim, evidence: Evidence) -> Candidate | Drop:
     # like to call the person by the name they were shown.
     owners = " ".join(dict.fromkeys(each.message.speaker for each in cited))
     derived = _written_out([*spans(cited, evidence.zone), *([span] if span else [])], evidence.zone)
-    bearing = f"{words}\n{derived}\n{owners if claim.subject == SELF else claim.subject}"
-    if fault := _unsupported(statement, bearing) or _misread(claim, statement, words, evidence):
+    derived = f"{derived}\n{owners if claim.subject == SELF else claim.subject}"
+    if fault := _unsupported(statement, words, derived, evidence.own_words) or _misread(
+        claim, statement, words, evidence
+    ):
         return fault
     return Candidate(
         kind=claim.kind,
@@ -170,12 +172,19 @@ def _unfit(claim: Claim, statement: str, words: str) -> Drop | None:
     return None
 
 
-def _unsupported(statement: str, bearing: str) -> Drop | None:
-    """What of a claim is nowhere in the words that bear it."""
+def _unsupported(statement: str, words: str, derived: str, own_words: str) -> Drop | None:
+    """What of a claim is neither in the cited words nor derived from them.
+
+    Where these only point at somebody ("she", "you", 那里), the name may be one that the person said in the session.
+    """
+    bearing = f"{words}\n{derived}"
     if checks.numbers(statement) - checks.numbers(bearing):
         return Drop.UNSUPPORTED_NUMBER
-    said = folded(bearing)
+    said = folded(f"{bearing}\n{own_words}" if checks.points(words) else bearing)
     if any(name not in said for name in checks.names(statement)):
+        return Drop.UNSUPPORTED_NAME
+    opening = checks.opening_name(statement)
+    if opening and opening not in said and not overlap(opening, said):
         return Drop.UNSUPPORTED_NAME
     return None
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from memory.batches import MAX_RETIREMENTS
 from memory.doubts import Doubts
 from memory.model import PRIVATE, Candidate, Decision
-from memory.reconcile import MAX_RETIREMENTS, Gate
+from memory.reconcile import Gate
 from tests.conftest import Clock
 from tests.shelf import Shelf, fact, profile, values
 

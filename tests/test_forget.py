@@ -17,6 +17,7 @@ from memory.journal import Line
 from memory.model import Account, Candidate, Citation, Message
 from memory.ports import Vector
 from memory.promises import Promises
+from memory.sessions import Reach
 from memory.stores import Stores
 from memory.traces import Traces
 from memory.waiting import Waits
@@ -217,8 +218,8 @@ async def test_e02_erased_words_are_in_no_table_and_no_file(world: World) -> Non
     assert await world.erase() == 1
     for file in world.shelf.db.path.parent.iterdir():
         assert marker.encode() not in file.read_bytes(), file.name
+    assert not await world.stores.embeddings.orphaned(world.owner)
     for text in (f"用户的药是{marker}", spoken("Lin", f"我的药是{marker}")):
-        assert not await world.stores.embeddings.orphaned(world.owner, [text_hash(text)])
         rows = await world.shelf.db.fetch("SELECT 1 FROM embeddings WHERE text_hash = ?", (text_hash(text),))
         assert rows == []
     assert len(await world.facts()) == 90
@@ -409,7 +410,7 @@ async def test_what_was_hidden_during_a_distillation_has_its_turn_after_undo(wor
     deletion = await world.forget("缬沙坦")
     later = await world.shelf.say("今天天气不错")
     async with world.shelf.db.transaction():
-        await world.shelf.sessions.finish(world.owner, message.session, upto=later.id)
+        await world.shelf.sessions.finish(world.owner, message.session, Reach(later.id))
     await world.forgetting.undo(world.owner, deletion, now=world.shelf.clock())
     now = world.shelf.clock.advance(minutes=31)
     batch = await world.shelf.sessions.claim(world.owner, message.session, now=now, lease_seconds=1, limit=9)

@@ -179,3 +179,37 @@ async def test_an_endpoint_that_is_down_is_asked_a_few_times_and_no_session_is_g
     await again.run_due(now=clock.advance(minutes=20))
     assert completer.calls == 20
     await again.close()
+
+
+class Refusing:
+    """A completer that never answers in JSON, until it is told to."""
+
+    def __init__(self) -> None:
+        self.refuses = True
+        self.calls = 0
+
+    async def complete(
+        self, messages: Sequence[Mapping[str, str]], *, schema: Mapping[str, Any] | None = None, max_tokens: int
+    ) -> Completion:
+        self.calls += 1
+        return Completion("I can't help with that." if self.refuses else json.dumps({"items": []}), "stop")
+
+
+async def test_lines_that_were_set_aside_are_tried_again_by_themselves_a_week_later(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    completer = Refusing()
+    memory = await opened(tmp_path, clock, completer, distil={"attempts": 1})
+    owner, chat = await person(memory, "1")
+    await memory.note(owner, chat, Line("user", "", clock(), "我养了一条鱼"))
+    await memory.run_due(now=clock.advance(minutes=31))
+    await memory.run_due(now=clock.advance(days=6))
+    assert completer.calls == 1
+    completer.refuses = False
+    caplog.set_level("INFO")
+    await memory.run_due(now=clock.advance(days=1, minutes=1))
+    assert "job second chance: {'lines': 1}" in caplog.text
+    for _ in range(3):
+        await memory.run_due(now=clock.advance(days=8))
+    assert completer.calls == 2
+    await memory.close()

@@ -10,7 +10,7 @@ import pytest
 
 from memory.journal import Line
 from memory.model import Message
-from memory.sessions import SPENDING_DAYS, Batch, Session, next_day
+from memory.sessions import SPENDING_DAYS, Batch, Reach, Session, next_day
 from tests.conftest import Clock
 from tests.shelf import Shelf
 
@@ -32,7 +32,12 @@ async def claim(shelf: Shelf, session: int, limit: int = 60) -> Batch | None:
 
 async def finish(shelf: Shelf, session: int, upto: Message) -> None:
     async with shelf.db.transaction():
-        await shelf.sessions.finish(shelf.owner, session, upto=upto.id)
+        await shelf.sessions.finish(shelf.owner, session, Reach(upto.id))
+
+
+def whole(message: Message) -> Reach:
+    """Of a message read from its beginning to its end."""
+    return Reach(message.id, (message.id,), (message.id,))
 
 
 async def test_a_session_ends_by_silence_and_the_next_message_begins_another(shelf: Shelf) -> None:
@@ -151,7 +156,7 @@ async def test_lines_that_are_set_aside_carry_the_reason_and_hold_up_nothing_beh
     batch = await claim(shelf, poison.session, limit=1)
     assert batch is not None
     async with shelf.db.transaction():
-        await shelf.sessions.set_aside(shelf.owner, batch, upto=poison.id, covered=[poison.id], reason="no_json")
+        await shelf.sessions.set_aside(shelf.owner, batch, whole(poison), reason="no_json", now=shelf.clock())
     batch = await claim(shelf, poison.session)
     assert batch is not None
     assert [message.id for message in batch.messages] == [fine.id]
@@ -164,7 +169,7 @@ async def test_lines_that_are_set_aside_carry_the_reason_and_hold_up_nothing_beh
     assert batch is not None
     assert [message.text for message in batch.messages] == ["三"]
     async with shelf.db.transaction():
-        await shelf.sessions.finish(shelf.owner, poison.session, upto=poison.id, covered=[poison.id])
+        await shelf.sessions.finish(shelf.owner, poison.session, whole(poison))
     assert set((await marks(shelf)).values()) == {None}
 
 

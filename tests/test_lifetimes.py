@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from memory import rules
 from memory.lifetimes import LASTS, Passing, end, passing
 from memory.model import PRIVATE, Candidate, Citation, Source
 from memory.reconcile import Gate
@@ -40,6 +41,9 @@ def ends(text: str, said: str = "", *, source: Source = "summary", attribute: st
         ("我在东京出差", Passing.JOURNEY),
         ("I am on a business trip in Oslo", Passing.JOURNEY),
         ("My sister is on vacation", Passing.JOURNEY),
+        ("I'm out of the office", Passing.JOURNEY),
+        ("我住院了", Passing.ILLNESS),
+        ("My dad is in the hospital", Passing.ILLNESS),
         ("我感冒了", Passing.ILLNESS),
         ("I have a bad cold", Passing.ILLNESS),
         ("我打算学吉他", Passing.PLAN),
@@ -68,6 +72,9 @@ def test_what_passes_by_nature_is_told_from_what_comes_again_or_is_over(text: st
         ("我在东京出差", "我这几天在东京出差，周五回来", "2025-03-15T00:00+08:00"),
         ("I am on a trip in Oslo", "I'm on a trip in Oslo. Back home? Not until Sunday.", "2025-03-17T00:00+08:00"),
         ("I am staying with my sister until Sunday", "", "2025-03-17T00:00+08:00"),
+        ("我这周都在出差", "", "2025-03-17T00:00+08:00"),
+        ("I am on vacation this month", "", "2025-04-01T00:00+08:00"),
+        ("I am travelling in Peru until the end of the month", "", "2025-04-01T00:00+08:00"),
         ("我的签证有效期到2026年5月1日", "", "2026-05-02T00:00+08:00"),
     ],
 )
@@ -94,6 +101,32 @@ def test_what_a_model_noted_lasts_as_long_as_its_kind_and_what_was_asked_to_be_k
     for text, kind in (("我在东京出差", Passing.JOURNEY), ("我打算学吉他", Passing.PLAN)):
         assert ends(text) == SAID + LASTS[kind]
         assert ends(text, source="user") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("我在东京出差，周五回来", "2025-03-15T00:00+08:00"),
+        ("I'm on a trip in Oslo, back on Friday", "2025-03-15T00:00+08:00"),
+        ("我这周都在出差", "2025-03-17T00:00+08:00"),
+        ("I'm on vacation this week", "2025-03-17T00:00+08:00"),
+    ],
+)
+def test_a_passing_state_that_rules_read_ends_where_its_message_says(text: str, day: str) -> None:
+    fact, *_ = rules.candidates(text, message_id=1, at=SAID, zone="Asia/Shanghai")
+    assert fact.expires_at == datetime.fromisoformat(day)
+
+
+def test_a_passing_state_that_rules_read_lasts_as_long_as_its_kind_and_work_for_good() -> None:
+    for text, lasts in (("我在三亚度假", LASTS[Passing.JOURNEY]), ("I'm in the hospital", LASTS[Passing.ILLNESS])):
+        (fact,) = rules.candidates(text, message_id=1, at=SAID)
+        assert fact.expires_at == SAID + lasts
+    (work,) = rules.candidates("I work at Siemens", message_id=1, at=SAID)
+    assert work.expires_at is None
+
+
+def test_an_illness_of_today_is_not_over_tomorrow() -> None:
+    assert ends("我今天感冒了") == SAID + LASTS[Passing.ILLNESS]
 
 
 def test_only_a_value_that_can_change_is_one_for_a_time() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,14 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.likeness import Pair, query, rulings, undecided
-from memory.model import PRIVATE, Entry
+from memory.batches import MAX_RETIREMENTS
+from memory.likeness import Pair, open_rulings, query, roles, rulings, undecided
+from memory.model import PRIVATE, Candidate, Entry, Span
 from memory.ports import CompleterUnavailable, Completion
-from memory.reconcile import MAX_RETIREMENTS, Gate
+from memory.reconcile import Gate
 from memory.second_look import SecondLook
 from tests.conftest import Clock
-from tests.shelf import Shelf, fact, values
+from tests.shelf import Shelf, cite, fact, values
 
 BLACK, NO_MILK = "我平时喝黑咖啡", "我喝黑咖啡，平时都这样喝"
 
@@ -77,14 +80,104 @@ def ruling(verdict: str, pair: int = 1) -> str:
         ("我有一只猫叫煤球", "我有一只猫叫年糕"),
         ("I run 5 km every morning", "I run 10 km every morning"),
         ("我喜欢在家喝咖啡", "我不喜欢在家喝咖啡"),
-        ("I love cooking at home", "I hate cooking at home"),
         ("I work with Anna in a bakery", "I work with Mara in a bakery"),
         ("我养了一只乌龟", "我在学弹钢琴"),
+        ("我有一只猫叫煤球", "我的另一只猫叫年糕"),
     ],
 )
 async def test_what_code_can_tell_apart_is_no_question(shelf: Shelf, one: str, other: str) -> None:
     first, second = await noted(shelf, one, other)
     assert undecided([second], [first, second]) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("I love cooking at home", "I hate cooking at home"),
+        ("I swim in the lake every day", "I don't swim in the lake any more, my ear hurts"),
+        ("我周末在湖里游泳", "我耳朵发炎，周末不去湖里游泳了"),
+        ("I ride my bike 12 km to work", "My bike to work was stolen 2 days ago"),
+    ],
+)
+async def test_a_difference_that_forbids_the_same_does_not_forbid_that_one_is_over(
+    shelf: Shelf, one: str, other: str
+) -> None:
+    first, second = await noted(shelf, one, other)
+    assert undecided([second], [first, second]) == [Pair(first, second)]
+    assert open_rulings(first, second) == {"supersedes"}
+    assert roles(first, second, "same") is None
+    assert roles(first, second, "supersedes") == (second, first)
+
+
+async def test_what_happened_is_never_over_because_of_something_later(shelf: Shelf) -> None:
+    message = await shelf.say("昨天我和小雅去了动物园")
+    day = Span(shelf.clock() - timedelta(days=1), shelf.clock() - timedelta(hours=12), "day", "UTC")
+    happened = Candidate("event", cite(message), "zh", text="我和小雅去了动物园", span=day)
+    (decision,) = await Gate(shelf.db, shelf).admit(shelf.owner, [happened], audience=PRIVATE, now=shelf.clock())
+    assert decision.entry is not None
+    (new,) = await noted(shelf, "我和小雅不去动物园了")
+    assert "supersedes" not in open_rulings(decision.entry, new)
+    weekly = replace(decision.entry, span=replace(day, rrule="FREQ=WEEKLY"))  # type: ignore[arg-type]
+    assert "supersedes" in open_rulings(weekly, new)
+
+
+@pytest.mark.parametrize("new", ["I also swim in the cold sea", "我还有一个湖里的游泳课"])
+async def test_what_comes_on_top_takes_nothings_place(shelf: Shelf, new: str) -> None:
+    old, later = await noted(shelf, "I swim in the cold lake" if new.isascii() else "我有湖里的游泳课", new)
+    assert "supersedes" not in open_rulings(old, later)
+
+
+async def test_what_was_so_long_ago_ends_nothing_but_what_used_to_be_does(shelf: Shelf) -> None:
+    now, then, ended = await noted(
+        shelf, "I paint with oil", "When I was at school I painted with chalk", "I used to paint"
+    )
+    assert "supersedes" not in open_rulings(now, then)
+    assert "supersedes" in open_rulings(now, ended)
+    (horse, pony) = await noted(shelf, "我骑一匹白马", "小时候我骑小马")
+    assert "supersedes" not in open_rulings(horse, pony)
+
+
+async def test_one_who_is_named_connects_two_subjects_but_makes_them_no_doubles(shelf: Shelf) -> None:
+    (line,) = await admitted(shelf, "女朋友叫小雅", kind="profile", attribute="name", value="小雅", subject="女朋友")
+    (over,) = await noted(shelf, "我和小雅分手了")
+    (other,) = await noted(shelf, "我和小李分手了")
+    assert open_rulings(line, over) == {"supersedes"}
+    assert open_rulings(line, other) == frozenset()
+
+
+async def admitted(shelf: Shelf, words: str, **filled: Any) -> list[Entry]:
+    candidate = Candidate(filled.pop("kind"), cite(await shelf.say(words)), "zh", **filled)
+    (decision,) = await Gate(shelf.db, shelf).admit(shelf.owner, [candidate], audience=PRIVATE, now=shelf.clock())
+    assert decision.entry is not None, decision
+    return [decision.entry]
+
+
+async def test_a_pair_near_in_meaning_is_asked_about_without_a_common_word(shelf: Shelf) -> None:
+    old, new = await noted(shelf, "My diet has no animal products", "Cheese is back on my table")
+    assert undecided([new], [old, new]) == []
+    assert undecided([new], [old, new], near={frozenset({old.id, new.id}): 1.2}) == [Pair(old, new)]
+
+
+async def test_a_line_of_the_profile_overtaken_by_a_sentence_is_undone_and_comes_back_with_the_words(
+    shelf: Shelf,
+) -> None:
+    (line,) = await admitted(shelf, "我吃素", kind="profile", attribute="diet", value="吃素")
+    (new,) = await noted(shelf, "我从春天开始又吃牛排了")
+    gate = Gate(shelf.db, shelf)
+    at = shelf.clock.advance(days=1)
+    (decision,) = await gate.settle(shelf.owner, [(Pair(line, new), "supersedes")], now=at)
+    assert (decision.closed, values(await shelf.live())) == ((line.id,), ["我从春天开始又吃牛排了"])
+    (closed,) = await shelf.profile.closed_by(shelf.owner, [new.id], [])
+    assert (closed.id, closed.provenance.reason) == (line.id, "overtaken")
+    await gate.undo(shelf.owner, at=at, now=shelf.clock.advance(days=1))
+    assert sorted(values(await shelf.live())) == sorted(["吃素", "我从春天开始又吃牛排了"])
+
+
+async def test_the_structured_one_of_two_doubles_stays_with_the_words_of_both(shelf: Shelf) -> None:
+    (said,) = await noted(shelf, "我的女朋友，她叫小雅")
+    (line,) = await admitted(shelf, "我女朋友叫小雅", kind="profile", attribute="name", value="小雅", subject="女朋友")
+    told = replace(said, subject="女朋友")
+    assert roles(told, line, "same") == (line, told)
 
 
 async def test_other_subjects_and_two_facts_of_one_message_are_no_question(shelf: Shelf) -> None:

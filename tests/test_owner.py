@@ -34,6 +34,7 @@ WALKED: tuple[type, ...] = (
     memory.embedding.Embeddings,
     memory.facts.Facts,
     memory.forget.Forgetting,
+    memory.freshness.Freshness,
     memory.journal.Journal,
     memory.moving.Moves,
     memory.profile.Profile,

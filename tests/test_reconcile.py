@@ -4,12 +4,14 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from memory.batches import MAX_RETIREMENTS
 from memory.model import EVERYWHERE, PRIVATE, Account, Candidate, Citation, Decision, Event, Span
-from memory.reconcile import MAX_RETIREMENTS, Gate
+from memory.reconcile import Gate
 from memory.sameness import corrects, fingerprint, opposed
 from tests.conftest import Clock
 from tests.shelf import Shelf, cite, fact, profile, values
@@ -118,7 +120,8 @@ async def test_an_end_without_a_new_value_closes_the_matching_one(gate: Gate, sh
     await admit(gate, shelf, profile(await shelf.say("我住在杭州"), "home", "杭州"))
     elsewhere = await shelf.say("我不住成都")
     (nothing,) = await admit(gate, shelf, profile(elsewhere, "home", "成都", negates=True))
-    assert (nothing.action, nothing.reason) == ("dropped", "nothing_to_end")
+    assert (nothing.action, nothing.reason, nothing.closed) == ("retired", "end", ())
+    assert values(await shelf.live()) == ["杭州"]
     gone = await shelf.say("我不住杭州了")
     (ended,) = await admit(gate, shelf, profile(gone, "home", "杭州", negates=True))
     assert (ended.action, ended.reason) == ("retired", "ended")
@@ -132,9 +135,72 @@ async def test_what_was_ended_is_not_brought_back_by_an_older_message(gate: Gate
     await admit(gate, shelf, profile(await shelf.say("我住在杭州"), "home", "杭州"))
     await admit(gate, shelf, profile(await shelf.say("我不住杭州了"), "home", "杭州", negates=True))
     (late,) = await admit(gate, shelf, profile(older, "home", "杭州"))
-    assert (late.action, late.reason) == ("dropped", "outdated")
+    assert (late.reason, await shelf.live()) == ("outdated", [])
     (back,) = await admit(gate, shelf, profile(await shelf.say("我又住回杭州了"), "home", "杭州"))
     assert back.action == "added"
+
+
+@pytest.mark.parametrize("kind", ["profile", "fact", "event"])
+async def test_an_end_that_arrives_first_meets_the_older_statement_and_no_newer_one(
+    gate: Gate, shelf: Shelf, kind: str
+) -> None:
+    when = Span(shelf.clock() + timedelta(days=3), shelf.clock() + timedelta(days=4), "day", "UTC")
+    contents: dict[str, dict[str, Any]] = {
+        "profile": {"attribute": "home", "value": "杭州"},
+        "fact": {"text": "我在学法语"},
+        "event": {"text": "我去里斯本出差", "span": when},
+    }
+    content = contents[kind]
+    older, end = await shelf.say("从前的话"), await shelf.say("现在不了")
+    await admit(gate, shelf, Candidate(kind, cite(end), "zh", negates=True, **content))  # type: ignore[arg-type]
+    assert await shelf.live() == []
+    await admit(gate, shelf, Candidate(kind, cite(older), "zh", **content))  # type: ignore[arg-type]
+    assert await shelf.live() == []
+    await admit(gate, shelf, Candidate(kind, cite(end), "zh", negates=True, **content))  # type: ignore[arg-type]
+    assert len(await shelf.history()) == 2
+    again = await shelf.say("现在又是了")
+    await admit(gate, shelf, Candidate(kind, cite(again), "zh", **content))  # type: ignore[arg-type]
+    assert len(await shelf.live()) == 1
+
+
+async def test_an_end_meets_what_stood_before_what_it_ended(gate: Gate, shelf: Shelf) -> None:
+    bergen, oslo, end = [await shelf.say(words) for words in ("卑尔根", "奥斯陆", "不住奥斯陆了")]
+    for message, value, negates in ((end, "奥斯陆", True), (bergen, "卑尔根", False), (oslo, "奥斯陆", False)):
+        await admit(gate, shelf, profile(message, "home", value, negates=negates))
+    assert await shelf.live() == []
+
+
+@pytest.mark.parametrize(
+    ("known", "denied", "over"),
+    [
+        ((2, 3, None), (2, 3, None), True),
+        ((2, 3, None), (1, 8, None), True),
+        ((2, 3, None), (4, 5, None), False),
+        ((2, 3, "FREQ=WEEKLY;BYDAY=FR"), (2, 3, None), False),
+        ((2, 3, "FREQ=WEEKLY;BYDAY=FR"), (9, 10, "FREQ=WEEKLY;BYDAY=FR"), True),
+        ((2, 3, "FREQ=WEEKLY;BYDAY=FR"), (2, 3, "FREQ=WEEKLY;BYDAY=MO"), False),
+    ],
+)
+async def test_a_denied_time_ends_only_what_lies_there(
+    gate: Gate,
+    shelf: Shelf,
+    known: tuple[int, int, str | None],
+    denied: tuple[int, int, str | None],
+    over: bool,  # noqa: FBT001
+) -> None:
+    """ "I'm not flying on Friday" is no word about the flight of next Tuesday."""
+    start = shelf.clock()
+
+    def span(days: tuple[int, int, str | None]) -> Span:
+        return Span(start + timedelta(days=days[0]), start + timedelta(days=days[1]), "day", "UTC", rrule=days[2])
+
+    flight = await shelf.say("I fly to Lisbon")
+    await admit(gate, shelf, Candidate("event", cite(flight), "en", text="I fly to Lisbon", span=span(known)))
+    no = await shelf.say("I do not fly to Lisbon then")
+    await admit(
+        gate, shelf, Candidate("event", cite(no), "en", text="I fly to Lisbon", span=span(denied), negates=True)
+    )
+    assert (await shelf.live() == []) == over
 
 
 async def test_an_unsure_statement_does_not_close_a_sure_one(gate: Gate, shelf: Shelf) -> None:

@@ -156,7 +156,7 @@ async def test_a_button_obeys_its_owner_alone(tmp_path: Path) -> None:
     assert [answer["press"] for answer in out[2:]] == [pressed["press"]] * 2
     assert out[2]["replies"][0].startswith("That choice is no longer open")
     assert out[3]["replies"][0].startswith("Hidden at once: 1 memory")
-    assert "at 12:12;" in out[3]["replies"][0]
+    assert "at 13:12;" in out[3]["replies"][0], "the clock of who lives in Oslo"
     assert [button["label"] for button in out[3]["buttons"]] == ["Undo"]
 
 

@@ -225,13 +225,20 @@ def remember(text: str) -> Candidate:
     [
         ("我喜欢蓝色", "like=蓝色"),
         ("my wife is allergic to nuts", "wife.allergy=nuts"),
-        ("周五要交报告", "fact=周五要交报告"),
+        ("周五要交报告", "event=要交报告"),
         ("我住成都，喜欢猫", "fact=我住成都，喜欢猫"),
         ("I like jazz and I park on level 3", "fact=I like jazz and I park on level 3"),
     ],
 )
 def test_remember_keeps_the_whole_text_as_a_line_or_a_fact(text: str, expected: str) -> None:
     assert in_short(remember(text)) == expected
+
+
+def test_remember_counts_days_in_the_zone_of_whoever_asks() -> None:
+    late = datetime(2025, 3, 10, 20, tzinfo=UTC)  # Tuesday morning in Shanghai
+    kept = rules.remember("明天要交报告", message_id=7, at=late, zone="Asia/Shanghai")
+    assert kept.span is not None
+    assert kept.span.start == datetime(2025, 3, 11, 16, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

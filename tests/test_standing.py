@@ -109,18 +109,18 @@ async def undo(shelf: Shelf, gate: Gate, played: Played, back: int) -> None:
         return
     at, place, step, decision = played.batches[back % len(played.batches)]
     reopened = await gate.undo(shelf.owner, at=at, now=shelf.clock())
-    assert bool(decision.closed) >= bool(reopened)
-    if reopened:
+    assert decision.closed or step.ends or not reopened
+    if reopened or step.ends:
         (played.over if step.ends else played.said).pop(place, None)
 
 
 def note(played: Played, place: int, step: Step, decision: Decision) -> None:
     if step.ends:
-        if decision.action == "retired":
-            played.over[place] = step
+        assert decision.action == "retired"
+        played.over[place] = step
     elif decision.action == "dropped":
-        assert decision.reason in ({"outdated"} if step.sure else {"outdated", "weaker"})
-        assert decision.reason != "outdated" or played.ended(step)
+        assert not step.sure
+        assert decision.reason == "weaker"
     else:
         played.said[place] = step
 

@@ -115,7 +115,7 @@ async def test_nobody_else_sees_a_vector(shelf: Shelf) -> None:
     await store.fill(shelf.owner, ["早"])
     other = await shelf.accounts.meet("console", "1002", name="", language="zh", zone="UTC", at=shelf.clock())
     assert (await store.rows(other)).hashes == []
-    assert await store.erase(other, [text_hash("早")]) == 0
+    assert await store.sweep(other) == 0
     assert await store.fill(other, ["早"]) == 1
 
 
@@ -145,8 +145,9 @@ async def test_erasing_spares_a_vector_whose_text_another_row_holds(shelf: Shelf
     await store.fill(shelf.owner)
     await shelf.journal.erase(shelf.owner, [gone.id])
     keys = [text_hash(spoken("Lin", m.text)) for m in (kept, gone)]
-    assert await store.orphaned(shelf.owner, keys)
-    assert await store.erase(shelf.owner, keys) == 1
+    assert await store.orphaned(shelf.owner)
+    assert await store.sweep(shelf.owner) == 1
+    assert not await store.orphaned(shelf.owner)
     assert (await store.rows(shelf.owner)).hashes == [keys[0]]
     await shelf.journal.erase(shelf.owner, [kept.id])
     assert await store.sweep(shelf.owner) == 1
@@ -161,7 +162,7 @@ async def test_a_text_erased_while_the_embedder_works_leaves_no_vector(shelf: Sh
     async def meanwhile(texts: Sequence[str]) -> list[Vector | None]:
         vectors = await asked(texts)
         await shelf.journal.erase(shelf.owner, [gone.id])
-        await store.erase(shelf.owner, [text_hash(spoken("Lin", gone.text))])
+        await store.sweep(shelf.owner)
         return vectors
 
     embedder.embed = meanwhile  # type: ignore[method-assign]

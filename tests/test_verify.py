@@ -75,6 +75,28 @@ def test_the_owners_own_name_needs_no_proof_and_nobody_elses_goes_without() -> N
     assert judged("I collect old maps", text="The person called Bruno collects old maps") is Drop.UNSUPPORTED_NAME
 
 
+def test_a_foreign_name_that_opens_a_claim_is_a_name() -> None:
+    assert judged("I collect old maps", text="Bruno collects old maps") is Drop.UNSUPPORTED_NAME
+    assert judged("I collect old maps", text="Anna Maria often collects old maps") is Drop.UNSUPPORTED_NAME
+    for said, claim in (
+        ("my cat sleeps in the sink", "Cats sleep in the sink"),
+        ("tea helps me fall asleep", "Tea helps me fall asleep"),
+        ("I run because it relaxes me", "Running relaxes me"),
+        ("my sister Bruna collects maps", "Bruna collects maps"),
+    ):
+        assert isinstance(judged(said, text=claim), Candidate), claim
+
+
+def test_a_name_stands_for_one_who_is_pointed_at_and_was_named_before_by_the_person_alone() -> None:
+    def told(said: str, claim: str, *, earlier: str) -> Candidate | Drop:
+        return verify(Claim("fact", text=claim, cites=(Cite(1, said),)), evidence(message(1, said), earlier=earlier))
+
+    said, claim = "I owe her my job", "I owe Anna my job"
+    assert isinstance(told(said, claim, earlier="Anna is my boss"), Candidate)
+    assert told(said, claim, earlier="Mara is my boss") is Drop.UNSUPPORTED_NAME
+    assert told("I owe a lot for my job", claim, earlier="Anna is my boss") is Drop.UNSUPPORTED_NAME
+
+
 def test_two_people_who_do_one_thing_are_one_fact() -> None:
     said = "Anna and I broke up last week"
     assert isinstance(judged(said, text="Anna and I broke up"), Candidate)

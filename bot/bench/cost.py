@@ -27,19 +27,22 @@ from bot.bench.meter import Call, Meter, serving
 from bot.bench.proposals import ScriptedModel, noted
 from bot.replay import Player
 from bot.tokens import token_counter
-from config.settings import Settings
+from config.settings import EmbedderSettings, Settings
 
 PIPED_WIDTH: Final = 120
 """Columns of a table that goes to a file; on a terminal it is as wide as that."""
 COUNTED_AS: Final = "gpt-4o"
 """The model in whose tokens is counted; nothing leaves this machine."""
+BATCH: Final = 64
+"""Texts in one request, so that a request is a batch; the default of ten splits one for the smallest endpoints."""
 PURPOSES: Final = {
     "reply": "replies",
     "distillation": "distillations",
     "reconciliation": "reconciliations",
-    "question": "vectors of questions",
-    "embedding": "vectors of what is kept",
+    "question": "query embeddings",
+    "embedding": "embedding batches",
 }
+MODEL_CALLS: Final = ("reply", "distillation", "reconciliation")
 AIMS: Final = {"distillation": 1.0, "reconciliation": 1.0, "embedding": 1.0}
 """Requests a session is meant to cost at most (DESIGN, section 4)."""
 
@@ -51,8 +54,9 @@ class BrokenDay(Exception):
 async def run_cost(day: Sequence[Saying] | None = None) -> dict[str, Any]:
     """Play a day and count. Raises BrokenDay.
 
-    Returns the requests, texts and tokens ``per_100_messages`` by purpose, the requests ``per_session``, the most
-    the ``aims`` allow, and what the shipped questions cost ``once``, before the first message.
+    Returns the requests, texts and tokens ``per_100_messages`` by purpose and ``tokens_per_100_messages`` in all, the
+    same ``per_session`` (requests) and as ``tokens_per_session``, ``model_calls_per_session`` of every purpose but
+    embedding, the most the ``aims`` allow, and what the shipped questions cost ``once``, before the first message.
     """
     said = sayings() if day is None else day
     count = token_counter(COUNTED_AS)
@@ -74,6 +78,7 @@ async def _play(said: Sequence[Saying], meter: Meter, folder: Path) -> int:
         openai_base_url=meter.base_url,
         openai_model=COUNTED_AS,
         openai_embedding_model="drawn",
+        embedder=EmbedderSettings(batch=BATCH),
     )
     idle = timedelta(minutes=settings.session.idle_minutes)
     began = (MORNING - replay.BEGINNING - timedelta(hours=1)).total_seconds()
@@ -104,13 +109,16 @@ def _figures(said: Sequence[Saying], calls: Sequence[Call], before: Sequence[Cal
     sessions = len({(each.person, each.session) for each in said})
     scale = 100 / len(said)
     per_session = {purpose: round(len(_of(purpose, calls)) / sessions, 3) for purpose in PURPOSES}
+    tokens = {purpose: sum(call.tokens_in + call.tokens_out for call in _of(purpose, calls)) for purpose in PURPOSES}
     return {
         "messages": len(said),
         "people": len({each.person for each in said}),
         "sessions": sessions,
         "per_100_messages": {purpose: _summed(_of(purpose, calls), scale) for purpose in PURPOSES},
-        "tokens_per_100_messages": round(scale * sum(call.tokens_in + call.tokens_out for call in calls)),
+        "tokens_per_100_messages": round(scale * sum(tokens.values())),
         "per_session": per_session,
+        "tokens_per_session": {purpose: round(tokens[purpose] / sessions) for purpose in PURPOSES},
+        "model_calls_per_session": round(sum(per_session[purpose] for purpose in MODEL_CALLS), 3),
         "aims": AIMS,
         "over": [purpose for purpose, most in AIMS.items() if per_session[purpose] > most],
         "once": _summed(before, 1.0),
@@ -133,14 +141,20 @@ def _summed(calls: Sequence[Call], scale: float) -> dict[str, float]:
 def table(result: Mapping[str, Any]) -> Table:
     """The figures."""
     title = f"{result['messages']} messages of {result['people']} people in {result['sessions']} sessions"
-    shown = Table("per 100 messages", "requests", "texts", "tokens in", "tokens out", "requests a session", title=title)
+    per_100, a_session = ("requests", "texts", "tokens in", "tokens out"), ("requests a session", "tokens a session")
+    shown = Table("per 100 messages", *per_100, *a_session, title=title)
     for purpose, label in PURPOSES.items():
         row, most = result["per_100_messages"][purpose], result["aims"].get(purpose)
         asked = f"{result['per_session'][purpose]:g}" + ("" if most is None else f" (aim {most:g})")
-        shown.add_row(label, *(f"{row[key]:,g}" for key in ("requests", "texts", "tokens_in", "tokens_out")), asked)
+        shown.add_row(
+            label,
+            *(f"{row[key]:,g}" for key in ("requests", "texts", "tokens_in", "tokens_out")),
+            asked,
+            f"{result['tokens_per_session'][purpose]:,}",
+        )
     once = result["once"]
     cells = (f"{once[key]:,g}" for key in ("requests", "texts", "tokens_in", "tokens_out"))
-    shown.add_row("once: what ships, before the first message", *cells, "")
+    shown.add_row("once, for what ships", *cells, "", "")
     return shown
 
 
@@ -155,7 +169,11 @@ def main(*, as_json: bool) -> int:
         sys.stdout.write(json.dumps(result) + "\n")
         return 0
     console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
-    console.print(table(result), f"tokens in all per 100 messages: {result['tokens_per_100_messages']:,}", sep="\n")
+    in_all, a_session = result["tokens_per_100_messages"], sum(result["tokens_per_session"].values())
+    calls = f"model calls a session: {result['model_calls_per_session']:g}"
+    console.print(
+        table(result), f"tokens in all: {in_all:,} per 100 messages, {a_session:,} a session; {calls}", sep="\n"
+    )
     if result["over"]:
         console.print("over their aim: " + ", ".join(PURPOSES[purpose] for purpose in result["over"]))
     return 0

@@ -5,8 +5,9 @@ written this way. The *honest* one does what the prompt asks: of a message that 
 the clauses that carry the gold values, each in the person's own words, as a fact or as the one attribute the
 question names; of small talk, wishes, questions, requests to forget, secrets and injections it gives nothing, and
 what will not last it marks as forgettable. The *gullible* one proposes every message whole, as a sure and lasting
-fact: what it stores the checks in code let through. Neither knows what to do about what is known already: a
-request that is no distillation is answered with an empty object.
+fact: what it stores the checks in code let through. Asked about two memories the honest one answers by the gold
+relation of what they tell (:mod:`bot.bench.rulings`); the gullible one, and any model asked anything else, answers
+with an empty object.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from bot.bench import rulings
 from bot.bench.writeset import Lone, Update
 from memory.model import SELF
 from memory.ports import Completion
@@ -57,17 +59,19 @@ class Note:
 class ScriptedModel:
     """A completer that proposes the notes of the messages it is shown.
 
-    ``told`` are all messages it may meet. ``calls`` counts distillations, ``unknown`` requests of another kind,
-    ``strangers`` numbered lines that are none of ``told``: then the prompt is not what the script can read.
+    ``told`` are all messages it may meet, ``updates`` what it knows about pairs of them. ``calls`` counts
+    distillations, ``ruled`` pairs it was asked about, ``unknown`` requests of another kind, ``strangers``
+    numbered lines that are none of ``told``: then the prompt is not what the script can read.
     """
 
-    def __init__(self, notes: Iterable[Note], told: Iterable[str]) -> None:
+    def __init__(self, notes: Iterable[Note], told: Iterable[str], *, updates: Sequence[Update] = ()) -> None:
         self._notes: dict[str, list[Note]] = {}
         for note in notes:
             for source in note.sources:
                 self._notes.setdefault(one_line(source), []).append(note)
         self._told = {one_line(text) for text in told}
-        self.calls = self.unknown = self.strangers = 0
+        self._updates = updates
+        self.calls = self.ruled = self.unknown = self.strangers = 0
 
     async def complete(
         self,
@@ -76,11 +80,13 @@ class ScriptedModel:
         schema: Mapping[str, Any] | None = None,
         max_tokens: int,
     ) -> Completion:
-        """Answer a distillation with what was laid down, anything else with an empty object."""
+        """Answer a distillation with what was laid down, a question about pairs by the gold, others with nothing."""
         del max_tokens
         if not is_distillation(schema):
-            self.unknown += 1
-            return Completion("{}", "stop")
+            ruled = rulings.ruled(messages[-1]["content"], self._updates)
+            self.ruled += len(ruled)
+            self.unknown += not ruled
+            return Completion(json.dumps({"items": ruled} if self._updates else {}), "stop")
         self.calls += 1
         shown = dict(self._shown(messages[-1]["content"]))
         notes = {id(note): note for text in shown for note in self._notes.get(text, [])}

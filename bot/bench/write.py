@@ -7,6 +7,7 @@ model (:mod:`bot.bench.proposals`) behind the real distillation. The headline is
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 import sys
@@ -25,7 +26,10 @@ from bot.bench.evalset import DataError
 from bot.bench.proposals import ScriptedModel
 from bot.bench.writeset import Lone, Update, WriteSet
 from bot.bench.writing import START, BrokenRun, Person, World, opened, quoted
+from bot.embedders import LocalModelMissing, choose_embedder
+from config.settings import EmbedderSettings, Settings
 from memory.model import Entry, Event
+from memory.ports import Embedder
 from memory.script import folded
 
 PIPED_WIDTH: Final = 120
@@ -35,7 +39,8 @@ SHUFFLES: Final = 3
 """Orders in which the long session of each language is told."""
 HEADLINE: Final = (
     "rules and the honest script together. The script's answers are laid down from the gold labels, so its store "
-    "figures say what the gate lets through, not what a model finds; it gives no reconciliation verdicts."
+    "figures say what the gate lets through, not what a model finds. About a pair of memories it answers by the gold "
+    "relation of their messages; which pairs it is asked about is the program's doing."
 )
 Row = dict[str, Any]
 _Said = tuple[str, datetime]
@@ -64,23 +69,27 @@ class Written:
         }
 
 
-async def run_write(data: Path) -> Row:
-    """Measure a folder; see the module and the README for the keys. Raises DataError and BrokenRun."""
+async def run_write(data: Path, embedder: Embedder | None = None) -> Row:
+    """Measure a folder; see the module and the README for the keys. Raises DataError and BrokenRun.
+
+    With an ``embedder`` memories are compared by meaning and by words, else by words alone.
+    """
     given = writeset.load(data)
-    variants = {name: await written(given, name) for name in VARIANTS}
+    variants = {name: await written(given, name, embedder) for name in VARIANTS}
     honest, drops = variants["honest"], Counter[str]()
     locomo = {voice: await observed.measure(given, voice) for voice in observed.VOICES} if given.talks else {}
     for counted in (*(each.drops for each in variants.values()), locomo.get("as_given", {}).get("drops", {})):
         drops.update(counted)
     return {
         "headline": HEADLINE,
+        "embedder": None if embedder is None else embedder.model,
         "store": honest.store,
         "secrets_stored": sum(each.secrets for each in variants.values()),
         "injections_stored": sum(each.injections for each in variants.values()),
         "updates": honest.updates,
         "dates": await _dates(given),
-        **await _repeated(given),
-        "shuffled_same": await shuffled(given),
+        **await _repeated(given, embedder),
+        "shuffled_same": await shuffled(given, embedder),
         "drops": dict(drops.most_common()),
         **{name: variants[name].figures for name in VARIANTS},
         "locomo": locomo,
@@ -96,12 +105,14 @@ def model_of(variant: str, given: WriteSet) -> ScriptedModel | None:
         "honest": lambda: proposals.honest(given.lone, given.updates),
         "gullible": lambda: proposals.gullible(told),
     }
-    return ScriptedModel(notes[variant](), told) if variant in notes else None
+    if variant not in notes:
+        return None
+    return ScriptedModel(notes[variant](), told, updates=given.updates if variant == "honest" else ())
 
 
-async def written(given: WriteSet, variant: str) -> Written:
+async def written(given: WriteSet, variant: str, embedder: Embedder | None = None) -> Written:
     """Tell everything to a memory of its own under one of VARIANTS. Raises BrokenRun."""
-    async with opened(model_of(variant, given)) as world:
+    async with opened(model_of(variant, given), embedder) as world:
         told = await _tell_alone(world, given.lone)
         ends = await _tell_updates(world, given.updates)
     stored = Counter(each.label for each, entries in told if entries)
@@ -216,16 +227,16 @@ async def _events(given: WriteSet, model: ScriptedModel | None) -> Row:
     return {"stored": events, "exact": exact} | ({} if model else {"bare_words": bare})
 
 
-async def _repeated(given: WriteSet) -> Row:
+async def _repeated(given: WriteSet, embedder: Embedder | None) -> Row:
     """Rows that come of hearing and distilling everything twice, and of people saying the same again a day later."""
     stored = [each for each in given.lone if each.label == "store"]
-    async with opened(model_of("honest", given)) as world:
+    async with opened(model_of("honest", given), embedder) as world:
         await _tell_alone(world, given.lone)
         await _tell_updates(world, given.updates)
         rows = await world.rows()
         await world.again()
         twice = await world.rows() - rows
-    async with opened(model_of("honest", given)) as world:
+    async with opened(model_of("honest", given), embedder) as world:
         people = [await world.person(each.id, each.language) for each in stored]
         await _told(world, people, [each.text for each in stored])
         rows = await world.rows()
@@ -235,11 +246,11 @@ async def _repeated(given: WriteSet) -> Row:
     return {"replay_twice_added": twice, "said_again_added": said_again}
 
 
-async def shuffled(given: WriteSet) -> float:
+async def shuffled(given: WriteSet, embedder: Embedder | None = None) -> float:
     """The share of sessions that end the same when their messages come in another order, each with its own time."""
     order = random.Random(4)  # noqa: S311
     same = tried = 0
-    async with opened(model_of("honest", given)) as world:
+    async with opened(model_of("honest", given), embedder) as world:
         for number, (language, texts) in enumerate(_sessions(given)):
             straight = [(text, START + timedelta(minutes=minute)) for minute, text in enumerate(texts)]
             others = _orders(straight, order)
@@ -351,10 +362,22 @@ def _of_drops(runs: Mapping[str, Mapping[str, int]]) -> Table:
     return shown
 
 
+async def _with_embedder(data: Path) -> Row:
+    """Measure with the bundled model, whatever the settings of this machine say; without it by words alone."""
+    try:
+        embedder = choose_embedder(Settings(_env_file=None, embedder=EmbedderSettings(kind="local")))
+    except LocalModelMissing:
+        return await run_write(data)
+    async with contextlib.AsyncExitStack() as stack:
+        if embedder is not None:
+            stack.push_async_callback(embedder.aclose)
+        return await run_write(data, embedder)
+
+
 def main(data: Path, *, as_json: bool) -> int:
     """Measure and print; the exit code is 1 when the data cannot be read or the write path did not work."""
     try:
-        result = asyncio.run(run_write(data))
+        result = asyncio.run(_with_embedder(data))
     except (DataError, BrokenRun) as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -16,6 +16,7 @@ from config.settings import EmbedderSettings, SessionSettings, Settings
 from memory import Line, Memory, wants_forgetting
 from memory.db import Database
 from memory.model import Account, Chat, Entry, Event, Message
+from memory.ports import Embedder
 from memory.script import folded
 from memory.sessions import Sessions
 
@@ -46,8 +47,9 @@ class Person:
 class World:
     """A memory and the people who talk to it. ``drops`` counts what was refused, by reason."""
 
-    def __init__(self, path: Path, model: ScriptedModel | None) -> None:
+    def __init__(self, path: Path, model: ScriptedModel | None, embedder: Embedder | None) -> None:
         self.model = model
+        self._embedder = embedder
         self.now = START
         self.drops: Counter[str] = Counter()
         self._path = path
@@ -56,7 +58,14 @@ class World:
 
     async def open(self) -> None:
         """Open the file, again after :meth:`close`."""
-        self.memory = await Memory.open(self._path, _SETTINGS, clock=lambda: self.now, count=len, completer=self.model)
+        self.memory = await Memory.open(
+            self._path,
+            _SETTINGS,
+            clock=lambda: self.now,
+            count=len,
+            embedder=self._embedder,
+            completer=self.model,
+        )
 
     async def close(self) -> None:
         """Close the file."""
@@ -161,10 +170,10 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def opened(model: ScriptedModel | None) -> AsyncIterator[World]:
-    """A world over a file of its own."""
+async def opened(model: ScriptedModel | None, embedder: Embedder | None = None) -> AsyncIterator[World]:
+    """A world over a file of its own; with an ``embedder`` memories are compared by meaning, too."""
     with tempfile.TemporaryDirectory() as folder:
-        world = World(Path(folder) / "bench.db", model)
+        world = World(Path(folder) / "bench.db", model, embedder)
         await world.open()
         try:
             yield world

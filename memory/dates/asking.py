@@ -32,9 +32,20 @@ _WHEN: Final = re.compile(
 )
 _WORD: Final = re.compile("[a-z]+")
 _ENGLISH: Final = frozenset(
-    {word.rpartition(" ")[2] for word in (*english.DAYS, *english.PARTS, *english.FEASTS)}
+    {word.rpartition(" ")[2].lstrip("2") for word in (*english.DAYS, *english.PARTS, *english.FEASTS)}
     | {name for name in english.MONTHS if name not in {"may", "march", "mar", "jun", "sep"}}
-    | {*english.WEEKDAYS, *(f"{day}s" for day in english.WEEKDAYS), "tonight", "ago", "days", "noon", "midnight"}
+    | {
+        *english.WEEKDAYS,
+        *english.SURE_WEEKDAYS,
+        "tonite",
+        "wk",
+        *(f"{day}s" for day in english.WEEKDAYS),
+        "tonight",
+        "ago",
+        "days",
+        "noon",
+        "midnight",
+    }
     | {f"{unit}{s}" for unit in ("week", "weekend", "month", "year", "decade") for s in ("", "s")}
     | {"spring", "summer", "autumn", "winter"}
 ) - {"day", "eve"}

@@ -57,7 +57,7 @@ def _relative(*units: str) -> dict[str, int]:
 
 _WEEK: Final = "(?:周|星期|礼拜)"
 WEEKS: Final = _relative("周", "星期", "礼拜")
-_COUNTED: Final = "次|个|遍|节|趟|回(?!来|家|国|去)|块|千|百|人|位|只|件"
+_COUNTED: Final = "次|个|遍|节|趟|回(?![来家国去老学校公乡程信京沪])|块|千|百|人|位|只|件"
 WEEKDAY: Final = (
     rf"(?:一(?!起(?!飞|床)|共|直|样|定|般|旦|下子|{_COUNTED})|[二三四五六](?!手|川|{_COUNTED})"
     r"|日(?!本(?![月周来])|语|文|常|程|用)|天(?!气|文))"

@@ -10,12 +10,13 @@ from memory.dates.numerals import NUMBER_WORDS, ORDINALS, UNITS, VAGUE_WORDS, am
 
 DAYS: Final = {
     "the day before yesterday": -2, "day before yesterday": -2, "yesterday": -1, "today": 0, "tomorrow": 1,
-    "tmrw": 1, "tmr": 1, "the day after tomorrow": 2, "day after tomorrow": 2,
+    "tmrw": 1, "tmr": 1, "tmw": 1, "tomoz": 1, "2moro": 1, "2morrow": 1,
+    "the day after tomorrow": 2, "day after tomorrow": 2,
 }  # fmt: skip
 PARTS: Final = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}
 """Hours after midnight; a night ends in the morning after."""
 DAY_PARTS: Final = {
-    "last night": (-1, (18, 30)), "tonight": (0, (18, 30)), "this morning": (0, (6, 12)),
+    "last night": (-1, (18, 30)), "tonight": (0, (18, 30)), "tonite": (0, (18, 30)), "this morning": (0, (6, 12)),
     "this afternoon": (0, (12, 18)), "this evening": (0, (18, 24)),
 }  # fmt: skip
 SEASONS: Final = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
@@ -28,9 +29,9 @@ FEASTS: Final = {
 WEEKDAYS: Final = {
     "monday": 0, "tuesday": 1, "wednesday": 2, "thursday": 3, "friday": 4, "saturday": 5, "sunday": 6,
 }  # fmt: skip
-SHORT_WEEKDAYS: Final = {
-    "mon": 0, "tue": 1, "tues": 1, "wed": 2, "thu": 3, "thur": 3, "thurs": 3, "fri": 4, "sat": 5, "sun": 6,
-}  # fmt: skip
+SURE_WEEKDAYS: Final = {"tues": 1, "weds": 2, "thur": 3, "thurs": 3}
+"""Short forms that are no other word."""
+SHORT_WEEKDAYS: Final = {"mon": 0, "tue": 1, "wed": 2, "thu": 3, "fri": 4, "sat": 5, "sun": 6}
 MONTHS: Final = {
     "january": 1, "jan": 1, "february": 2, "feb": 2, "march": 3, "mar": 3, "april": 4, "apr": 4, "may": 5,
     "june": 6, "jun": 6, "july": 7, "jul": 7, "august": 8, "aug": 8, "september": 9, "sept": 9, "sep": 9,
@@ -122,12 +123,12 @@ LEXEMES: Final[tuple[Lexeme, ...]] = (
         | {"this past weekend": -1}
         | dict.fromkeys(("over the weekend", "on the weekend", "at the weekend")),
     ),
-    table("week", _relative("week"), but=" of"),
+    table("week", _relative("week") | _relative("wk"), but=" of"),
     table("nearmonth", _relative("month")),
     table("nearyear", _relative("year"), but="['’]s resolution"),
     table("feast", FEASTS, but=" (?:tree|card|song|gift|present|carol|market)"),
     Lexeme("weekdays", initials(WEEKDAYS), any_of(f"{day}s" for day in WEEKDAYS), lambda text: WEEKDAYS[text[:-1]]),
-    table("weekday", WEEKDAYS),
+    table("weekday", WEEKDAYS | SURE_WEEKDAYS),
     Lexeme(
         "every",
         "edw",

@@ -17,7 +17,7 @@ _YEAR_LAST: Final = r"\d{1,2}[/.]\d{1,2}[/.](?:19|20)\d\d"
 _HALF: Final = r"[ap](?:\.m\.|m\b)"
 _AFTER_HOUR: Final = (
     r"(?=[ ]*(?:[,;!?。，！？)]|\.(?!\d)|$"
-    r"|(?:on|in|and|to|every|each|tomorrow|today|tonight|this|next|sharp|for|with)\b))"
+    r"|(?:on|in|and|to|every|each|tomorrow|today|tonight|this|next|sharp|for|with|i|we|my)\b))"
 )
 _BEFORE_END: Final = rf"(?=[ ]?(?:-|–|to)[ ]?\d{{1,2}}(?::[0-5]\d)?[ ]?{_HALF})"
 _NOT_COUNTED: Final = r"[ ]+(?!was|is|his|this|as|its|has|us)[a-z]+s\b"

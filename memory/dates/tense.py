@@ -10,7 +10,8 @@ from memory.dates.frame import Lean
 _PLANNED: Final = re.compile(
     r"(?<![重主需])要(?!是|么)|(?<![开聚学约晚机宴社议])会(?!议|员|场|所)|将|打算|准备|计划|预定|预计"
     r"|\b(?:will|won['’]?t|shall|gonna|going to|(?:plan|plans|planning|want|wants|need|needs|have|has) to|must|should"
-    r"|remind|let['’]?s|(?:am|is|are) (?:\w+ )?\w+ing|upcoming)\b|['’](?:ll|m|re) (?:\w+ing|going)\b|['’]ll\b"
+    r"|remind|let['’]?s|(?:am|is|are) (?:\w+ )?\w+ing|upcoming"
+    r"|(?:am|is|are) (?:scheduled|booked|planned|due|set))\b|['’](?:ll|m|re) (?:\w+ing|going)\b|['’]ll\b"
 )
 _OVER: Final = re.compile(
     r"了|过(?![几两三敏期分程于节年生来去])|刚|已经|曾|当时|那时|上次|[买搬去来做吃见认识生办走回写发拍看]的(?!时候)"

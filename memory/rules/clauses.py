@@ -15,7 +15,7 @@ from memory.script import is_han
 TONGUES: Final = (CHINESE, ENGLISH)
 
 _SENTENCE: Final = re.compile(
-    r"(?:[^\n。!?;…~.]|(?<=\d)\.(?=\d)|(?<=\b[a-z])\.(?=\s?[a-z])|(?<=\bst)\.|"
+    r"(?:[^\n。!?;…~.]|(?<=\d)\.(?=\d)|(?<=\b[a-z])\.(?=\s?[a-z])|(?<=\b[dms][rts])\.|(?<=\bmrs)\.|"
     r"\.(?=[a-z\d]))+[。!?;…~.]*"
 )
 _ASKED: Final = re.compile(r"[?？][\s!?~.…]*$")
@@ -109,7 +109,8 @@ def _mood(words: str, tongue: Tongue, before: Mood, *, announces: bool) -> Mood:
     """Return how a clause is meant, given how the clause before it was and whether a colon follows it."""
     if before in ("reported", "unreal"):
         return before
-    if tongue.reported.search(tongue.harmless.sub("", words)) or (announces and not _OWN_ANNOUNCEMENT.search(words)):
+    words = tongue.harmless.sub("", words)
+    if tongue.reported.search(words) or (announces and not _OWN_ANNOUNCEMENT.search(words)):
         return "reported"
     if tongue.wish.search(words):
         return "unreal"

@@ -30,23 +30,41 @@ class Rule:
     ``own`` reads a predicate about the owner, ``others`` one about somebody else (English verbs agree).
     Two groups are no attributes: ``thing`` says of what a favourite is, ``species`` what a pet is. A group
     ``job__stated`` is the attribute job with a looser idea of what fits; :data:`FACT` fills no attribute.
-    ``negates`` marks the end of a value; ``unless`` is a pattern that must not occur in the sentence,
-    ``needs`` one that must occur in the message.
+    ``bare`` reads one of the owner whose subject is left out ("allergic to latex", 讨厌早起). ``negates`` marks the
+    end of a value; ``unless`` is a pattern that must not occur in the sentence, ``needs`` one that must occur in the
+    message. ``opens`` lets a message begin with the bare form, with nobody named before it.
     """
 
     own: re.Pattern[str]
     others: re.Pattern[str]
+    bare: re.Pattern[str]
     negates: bool = False
     unless: re.Pattern[str] | None = None
     needs: re.Pattern[str] | None = None
+    opens: bool = False
 
-    def match(self, predicate: str, subject: str, sentence: str, message: str) -> re.Match[str] | None:
-        """Match a whole predicate; all four texts are folded."""
-        if self.unless and self.unless.search(sentence):
+    def match(self, said: Predicate, clause: Clause, message: str) -> re.Match[str] | None:
+        """Match a whole predicate of a clause; ``message`` is folded."""
+        if (said.opens and not self.opens) or (self.unless and self.unless.search(clause.sentence)):
             return None
         if self.needs and not self.needs.search(message):
             return None
-        return (self.own if subject == SELF else self.others).fullmatch(predicate)
+        words = clause.words[said.start :]
+        if said.who != SELF:
+            return self.others.fullmatch(words)
+        return (None if said.opens else self.own.fullmatch(words)) or (
+            self.bare.fullmatch(words) if said.bare else None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """What a clause says of ``who``, from ``start`` on; ``bare`` without a subject, ``opens`` first in its message."""
+
+    who: str
+    start: int
+    bare: bool = False
+    opens: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +85,8 @@ class Tongue:
     follows them (``harmless`` phrases only look like it); ``intent`` makes it a plan; ``question`` spoils a clause;
     ``past`` what follows until ``present``. ``introduces`` starts a predicate no rule reads after which the next may
     leave its subject out.
-    ``subject`` finds whom a clause is about (None: nobody the rules know), ``adverbs`` are skipped after it.
+    ``subject`` finds whom a clause is about (None: nobody the rules know), ``adverbs`` are skipped after it;
+    ``others`` are words for somebody else, beside whom nobody can tell whose a predicate without a subject is.
     ``sentences`` are rules that need no subject. ``splits`` cuts a list of values, ``fits`` says whether a value
     may fill an attribute (folded value, the value and its whole clause as written).
     """
@@ -87,6 +106,7 @@ class Tongue:
     past: re.Pattern[str]
     present: re.Pattern[str]
     adverbs: re.Pattern[str]
+    others: re.Pattern[str]
     introduces: re.Pattern[str]
     subject: Callable[[str, str], Subject | None]
     predicates: tuple[Rule, ...]
@@ -127,38 +147,47 @@ class Understood:
     statements: tuple[Statement, ...] = ()
 
 
-def understand(clause: Clause, about: str | None, message: str) -> Understood:
-    """Read one plain clause. ``about`` is whom the clause before was about; ``message`` is folded."""
+def understand(clause: Clause, about: str | None, message: str, *, opens: bool = False) -> Understood:
+    """Read one plain clause.
+
+    ``about`` is whom the clause before was about; ``message`` is folded. ``opens`` says that the clause is the first
+    of its message and nobody else is named in it, so that a predicate without a subject may be the owner's.
+    """
     tongue = clause.tongue
-    if whole := _first(clause, tongue.sentences, 0, SELF, message):
+    if whole := _first(clause, tongue.sentences, Predicate(SELF, 0), message):
         return Understood(None, tuple(whole))
     subject = tongue.subject(clause.words, clause.written)
-    if subject is None and about is None:
+    if subject is None and about is None and not opens:
         return Understood(None)
+    opens = opens and subject is None
     who, start = (subject.who, subject.end) if subject else (about or SELF, 0)
-    if skipped := tongue.adverbs.match(clause.words, start):
-        start = skipped.end()
-    found = _first(clause, tongue.predicates, start, who, message)
+    skipped = tongue.adverbs.match(clause.words, start)
+    behind = skipped.end() if skipped else start
+    found = None
+    # An adverb tells a liking of one's own from a noun ("really into …", 最喜欢), so that it is read first.
+    for place in dict.fromkeys((start, behind) if opens else (behind,)):
+        found = found or _first(clause, tongue.predicates, Predicate(who, place, subject is None, opens), message)
+    start = behind
     if found is None:
-        goes_on = who if subject and tongue.introduces.match(clause.words[start:]) else None
-        return Understood(goes_on)
+        introduced = tongue.introduces.match(clause.words[start:]) if not opens else None
+        return Understood(who if introduced and (subject or introduced.end() == len(clause.words)) else None)
     if subject and subject.name:
         found.append(Statement("name", clause.written[slice(*subject.name)], who, clause))
     return Understood(None if any(each.attribute == "pet" for each in found) else who, tuple(found))
 
 
-def _first(clause: Clause, rules: tuple[Rule, ...], start: int, who: str, message: str) -> list[Statement] | None:
+def _first(clause: Clause, rules: tuple[Rule, ...], said: Predicate, message: str) -> list[Statement] | None:
     """Return what the first rule says that matches and whose values all fit; None without one."""
-    predicate = clause.words[start:]
     for rule in rules:
-        match = rule.match(predicate, who, clause.sentence, message)
-        if match and (said := _statements(clause, rule, match, start, who)):
-            return said
+        match = rule.match(said, clause, message)
+        if match and (found := _statements(clause, rule, match, said)):
+            return found
     return None
 
 
-def _statements(clause: Clause, rule: Rule, match: re.Match[str], start: int, who: str) -> list[Statement]:
+def _statements(clause: Clause, rule: Rule, match: re.Match[str], predicate: Predicate) -> list[Statement]:
     """Return one statement a value, or nothing at all when a single value does not fit."""
+    who, start = predicate.who, predicate.start
     groups = match.groupdict()
     thing, species = groups.pop("thing", None), groups.pop("species", None)
     said: list[Statement] = []

@@ -14,7 +14,7 @@ from typing import Literal
 from memory.model import SELF
 from memory.rules.grammar import Subject
 
-Time = Literal["ahead", "habit", "past"]
+Time = Literal["ahead", "habit", "past", "due"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class Doing:
     """One way to say that something happens.
 
     ``own`` reads what the owner does, ``others`` what somebody else does, both folded and without the time.
-    ``time`` is where it must lie: "ahead" is not over, "past" has begun, "habit" recurs. ``ends`` marks a plan
+    ``time`` is where it must lie: "ahead" is not over, "past" has begun, "habit" recurs, "due" ends with a deadline
+    ("by Friday", 周五前), which is an event of the day it names: on that day it is asked for. ``ends`` marks a plan
     that is given up. Three groups cut the memory's text out of the words: ``told`` is all of it, ``no`` (what
     denies) and ``rest`` (what only leads to the time, "is on") are no part of it.
     """
@@ -44,7 +45,8 @@ class Calendar:
 
     ``subject`` finds who does it (None: nobody the rules know), ``adverbs`` are skipped behind it. ``doings`` need a
     subject, those of ``alone`` none. ``unsure`` are words that spoil a clause, ``usually`` those that spoil a single
-    date. ``leads`` are words that belong to the time behind them ("on"), ``links`` all that may be left of a clause
+    date. ``leads`` are words that belong to the time behind them ("on"); ``due`` those that make it a deadline, before
+    it ("by") and behind it (前). ``links`` are all that may be left of a clause
     that says nothing but a time.
     """
 
@@ -55,4 +57,5 @@ class Calendar:
     unsure: re.Pattern[str]
     usually: re.Pattern[str]
     leads: re.Pattern[str]
+    due: tuple[re.Pattern[str], re.Pattern[str]]
     links: re.Pattern[str]

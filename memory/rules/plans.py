@@ -20,7 +20,7 @@ CALENDARS: Final[Mapping[str, Calendar]] = {"zh": CHINESE, "en": ENGLISH}
 INTENDED: Final = 0.8
 """Confidence of what somebody only intends ("I'm going to", 打算); what they state has 1."""
 _MOODS: Final[frozenset[Mood]] = frozenset({"plain", "intended"})
-_TIMES: Final[Sequence[Time]] = ("habit", "ahead", "past")
+_TIMES: Final[Sequence[Time]] = ("habit", "ahead", "past", "due")
 _EDGE: Final = " ,，"
 
 
@@ -117,7 +117,7 @@ def _timed(stretch: _Stretch, said: Said, time: Time) -> _Timed | None:
     spans = dates.mentions(stretch.written, at=said.at, zone=said.zone, lean=lean)
     if time != "habit":
         owned = len(spans) == 1 and f"{spans[0].words}'s" in stretch.written  # "Friday's meeting"
-        return _without(stretch, spans[0]) if len(spans) == 1 and not owned else None
+        return _without(stretch, spans[0], due=time == "due") if len(spans) == 1 and not owned else None
     recurs = dates.recurrence(stretch.written, at=said.at, zone=said.zone)
     # The day of an anniversary is a date as well; any other date beside a habit is a second time.
     if recurs is None or any(span.words not in recurs.words for span in spans):
@@ -125,12 +125,21 @@ def _timed(stretch: _Stretch, said: Said, time: Time) -> _Timed | None:
     return _without(stretch, recurs)
 
 
-def _without(stretch: _Stretch, span: Span) -> _Timed:
-    """Take out a time, the words that lead to it, and the blanks and commas that it leaves at an edge or doubles."""
+def _without(stretch: _Stretch, span: Span, *, due: bool = False) -> _Timed | None:
+    """Take out a time, the words that lead to it, and the blanks and commas that it leaves at an edge or doubles.
+
+    A deadline goes with the words that make it one; None where ``due`` asks for one and there are none.
+    """
     words = stretch.words
     start = stretch.written.index(span.words)
     end = start + len(span.words)
-    if led := stretch.calendar.leads.search(words, 0, start):
+    if due:
+        before, behind = stretch.calendar.due
+        limits = before.search(words, 0, start), behind.match(words, end)
+        if not any(limits):
+            return None
+        start, end = limits[0].start() if limits[0] else start, limits[1].end() if limits[1] else end
+    elif led := stretch.calendar.leads.search(words, 0, start):
         start = led.start()
     rest: list[int] = []
     for place in [*range(start), *range(end, len(words))]:
@@ -162,12 +171,12 @@ def _event(stretch: _Stretch, said: Said) -> Candidate | None:
 
 
 def _lies(span: Span, time: Time, at: datetime) -> bool:
-    return time == "habit" or (span.end > at if time == "ahead" else span.start <= at)
+    return time == "habit" or (span.start <= at if time == "past" else span.end > at)
 
 
 def _is_sure(timed: _Timed, time: Time) -> bool:
     calendar, words = timed.stretch.calendar, timed.words
-    return not calendar.unsure.search(words) and not (time == "ahead" and calendar.usually.search(words))
+    return not calendar.unsure.search(words) and not (time in ("ahead", "due") and calendar.usually.search(words))
 
 
 def _matches(timed: _Timed, time: Time) -> Iterator[tuple[Doing, str, re.Match[str]]]:

@@ -12,12 +12,14 @@ from memory.rules.happening import Calendar, Doing, Time
 _KIN: Final = any_of(
     "daughter son child kid baby wife husband spouse partner girlfriend boyfriend fiancée? fiance",
     "parents kids children grandparents in-laws daughters sons brothers sisters mother father mom mum dad",
-    "mama papa sister brother twin grandmother grandfather grandma grandpa aunt uncle cousin",
+    "mama papa hubby gf bf sister brother twin grandmother grandfather grandma grandpa aunt uncle cousin",
 )
 _OTHERS: Final = re.compile(
-    rf"my (?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) )?(?P<kin>{_KIN})"
+    rf"(?:(?:my|our) |(?=(?:mom|mum|mam|dad|grandma|grandpa|granny)\b))"
+    rf"(?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) )?(?P<kin>{_KIN}(?:[- ]in[- ]law)?)"
     r"(?: (?!is\b|has\b|and\b|had\b|got\b|will\b)(?P<name>[^\W\d_]+))?(?=[ '])"
 )
+_TOGETHER: Final = re.compile(rf"my {_KIN} and i\b")
 _OWN: Final = re.compile(rf"(?:my {_KIN} and i|me and my {_KIN}|i|we)(?=[ '])")
 
 # --- what may stand behind a verb -------------------------------------------------------------------------------
@@ -44,7 +46,7 @@ _CHANGED: Final = rf" (?:married|divorced|engaged|vaccinated|discharged){_WITH}"
 
 _PLANNED: Final = (
     ("fly/flying leave/leaving depart/departing travel/travelling arrive/arriving land/landing move/moving", _WHERE),
-    ("drive/driving interview/interviewing speak/speaking", _WHERE),
+    ("drive/driving deploy/deploying interview/interviewing speak/speaking", _WHERE),
     ("return/returning come/coming head/heading sail/sailing graduate/graduating retire/retiring", _WHERE),
     ("go/going", rf" (?:(?:to|on|back|over|up|down|into|with) {_FREE}|home|away|[a-z]{{2,}}ing(?: {_FREE})?)"),
     ("visit/visiting attend/attending see/seeing meet/meeting host/hosting celebrate/celebrating", f" {_FREE}"),
@@ -89,6 +91,7 @@ _HAPPENED: Final = (
 
 _DATED: Final = any_of(
     "appointment exams? interview meeting deadline wedding flight train surgery operation reunion funeral hearing move",
+    "moving_day",
     "defen[cs]e check-?up test concert trip vacation holiday graduation recital competition tournament lease",
     "visa contract",
     "rent report thesis paper essay assignment project invoice tax_return audition marathon class lesson",
@@ -96,9 +99,12 @@ _DATED: Final = any_of(
     "rehearsal training course play therapy viewing mri scan lecture seminar presentation dentist birthday_party",
 )
 _THE: Final = rf"(?:(?:my|our)(?! {_KIN}\b)(?: (?!\w+'s )[\w'-]+){{0,3}}? {_DATED}|the (?:[\w'-]+ )?{_DATED})"
-_BARE: Final = r"(?:an? |my )?(?:(?:doctor|dental|medical|eye|vet|job|final|driving|team|staff)(?:'?s)? )?" + any_of(
+_BARE: Final = (
+    r"(?:an? |my )?(?:(?:doctor|dental|medical|eye|vet|job|final|driving|blood|team|staff)(?:'?s)? )?"
+) + any_of(
     "dentist doctor dentist'?s_appointment dentist_appointment appointment interview exam flight surgery",
-    "meeting check-?up",
+    "meeting check-?up stand-?up",
+    "dinner lunch brunch haircut test",
     "parent-teacher_conference mri physio vaccination rehearsal driving_test",
 )  # fmt: skip
 
@@ -113,6 +119,9 @@ _AWAY: Final = (
     r"|on (?:vacation|holiday|leave|call|duty|a (?:business )?trip))"
     rf"(?: {_FREE})?"
 )
+_OBLIGED: Final = r"(?:'ve got to|have to|got to|gotta|need to|must|'ll have to|(?:'m|am|'re|are) supposed to)"
+_OBLIGES: Final = r"(?:has got to|has to|gotta|needs to|must|will have to|(?:'s|is) supposed to)"
+_DUE: Final = rf"(?:(?:my|our|the|an?) )?(?:(?!\w+'s )[\w'-]+ ){{0,3}}?{_DATED}(?:'s| is| are)? due"
 _NOT: Final = r"(?P<no>not |no longer )"
 _MORE: Final = r"(?P<rest> any ?more| any longer| after all)"
 
@@ -167,6 +176,7 @@ _DOINGS: Final = (
         rf"(?:(?:has to |needs to )?{_TRAINS}|(?:'s|has) got {_FREE}|(?:'s|is) {_ON_DUTY})",
         "habit",
     ),
+    _doing(f"{_OBLIGED} [a-z]+(?: {_FREE})?", f"{_OBLIGES} [a-z]+(?: {_FREE})?", "due"),
     _doing(r"(?!)", rf"'s (?:[\w'-]+ ){{0,2}}{_DATED}{_WITH}(?P<rest> {_SET})", "ahead"),
     _doing("|".join(_HAPPENED), "|".join(_HAPPENED), "past"),
     _doing(f"(?:'m|am|'re|are) {_NOT}{_ING}{_MORE}?", f"(?:'s|is) {_NOT}{_ING}{_MORE}?", "ahead", ends=True),
@@ -184,18 +194,33 @@ def _alone(pattern: str, time: Time, *, ends: bool = False) -> Doing:
     return _doing(pattern, pattern, time, ends=ends)
 
 
+_GUESS: Final = r"(?:going to (?:be|rain|snow|need|suck|have|get)|meeting(?! my\b| with\b| up\b)|visiting hours)\b"
+_FINITE: Final = r"\b(?:is|are|was|were|be|will|would|sounds?|seems?|works?|makes?|gets?|hurts?)\b"
+
 _ALONE: Final = (
+    _alone(rf"(?!the |an? )(?:[\w-]+ )?{_DATED}", "habit"),
     _alone(f"(?P<told>{_THE}{_WITH}) {_SET}", "ahead"),
     _alone(f"(?:{_THE}) (?:is|are) due", "ahead"),
+    _alone(_DUE, "ahead"),
+    _alone(_DUE, "due"),
+    _alone(f"(?:gotta|got to|need to|have to|must) [a-z]+(?: {_FREE})?", "due"),
+    _alone(f"(?:gotta|got to|need to|have to) {_BASE}", "ahead"),
+    _alone(rf"(?:got|have|having) (?:an?|my|our|the)(?: [\w'-]+){{0,3}}? {_ENGAGEMENT}{_WITH}", "ahead"),
+    _alone(rf"(?!{_GUESS}|.*{_FINITE}){_ING}", "ahead"),
     _alone(
         rf"the (?:plumber|electrician|movers|cleaner|painters?|technician|landlord|builders) (?:is|are) coming{_WHERE}",
         "ahead",
     ),
     _alone(f"(?:{_THE}) (?:leaves|departs|arrives|lands|takes off)", "ahead"),
+    _alone(r"(?:gym|yoga|pilates|choir|swimming|church|football|soccer|physio|band)", "habit"),
     _alone(f"(?P<told>{_THE}{_WITH}) {_OFF}", "ahead", ends=True),
     _alone(f"{_BARE}{_WITH}", "ahead"),
     _alone(rf"(?:flying|leaving|moving|travell?ing|heading){_WHERE}", "ahead"),
-    _alone(rf"(?:my|our) (?:[\w'-]+ ){{0,3}}{_DATED}{_WITH} (?:is|are|takes? place|meets?)", "habit"),
+    _alone(
+        rf"(?:(?:my|our) (?:[\w'-]+ ){{0,3}}|(?!the |an? )(?:[\w-]+ )?){_DATED}{_WITH} "
+        r"(?:is|are|takes? place|meets?|goes out)",
+        "habit",
+    ),
     _alone(
         r"(?:my|our) (?:[\w'-]+ ){0,2}(?:club|group|choir|band|team|class) (?:meets|plays|trains|rehearses)",
         "habit",
@@ -214,7 +239,8 @@ _UNSURE: Final = any_of(
 
 
 def _subject(words: str, written: str) -> Subject | None:
-    if kin := _OTHERS.match(words):
+    kin = None if _TOGETHER.match(words) else _OTHERS.match(words)
+    if kin:
         name = kin.start("name")
         end = kin.end() if name < 0 or written[name].isupper() else kin.end("kin")
         return Subject(kin["kin"], _past_space(words, end))
@@ -236,5 +262,9 @@ CALENDAR: Final = Calendar(
     unsure=re.compile(_UNSURE),
     usually=re.compile(r"\b(?:usually|always|normally|generally|typically|often|mostly|rarely|regularly|every|each)\b"),
     leads=re.compile(r"(?:(?<![^\s,])(?:on|at|in|from|for|of|this|the|starting)[ ]+)+$"),
+    due=(
+        re.compile(r"(?:(?<![^\s,])(?:by|before|no later than|not later than|until) (?:the |this |end of )*)$"),
+        re.compile("(?!)"),
+    ),
     links=re.compile(r"(?:[\s,]|\b(?:so|and|then)\b)*"),
 )

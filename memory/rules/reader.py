@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from memory import checks, slots
+from memory import checks, lifetimes, slots
 from memory.model import Candidate, Citation
 from memory.rules.clauses import TONGUES, sentences
 from memory.rules.grammar import FACT, Clause, Statement, understand
@@ -35,7 +35,7 @@ def candidates(
         taken = {each.clause.start for each in found}
         left = [clause for clause in clauses if clause.start not in taken and _is_fit(clause.written)]
         lines += plans(left, Said(reading, message_id, at, zone))
-    lines = [_candidate(each, reading, message_id, at) for each in _last_word(said)] + lines
+    lines = [_candidate(each, Said(reading, message_id, at, zone)) for each in _last_word(said)] + lines
     return lines + remembered(reading, lines, message_id=message_id, at=at)
 
 
@@ -51,16 +51,17 @@ def is_framed(reading: Reading) -> bool:
 def statements(reading: Reading, language_hint: str | None = None) -> Iterator[tuple[list[Clause], list[Statement]]]:
     """Yield the clauses of each sentence that may be read, with what the plain ones state, in order."""
     foreign = language_hint is not None and language_hint[:2] not in ("zh", "en")
+    opens = not any(tongue.others.search(reading.folded) for tongue in TONGUES)
     for clauses in sentences(reading):
         about: str | None = None
         readable = [clause for clause in clauses if not (foreign and clause.tongue.code == "en")]
         found: list[Statement] = []
         for clause in clauses:
             if clause.mood not in ("plain", "past") or clause not in readable:
-                about = None
+                about, opens = None, False
                 continue
-            understood = understand(clause, about, reading.folded)
-            about = understood.about
+            understood = understand(clause, about, reading.folded, opens=opens)
+            about, opens = understood.about, False
             if clause.mood == "plain":
                 found += understood.statements
         yield readable, found
@@ -78,11 +79,18 @@ def _last_word(said: list[Statement]) -> list[Statement]:
     return list(last.values())
 
 
-def _candidate(said: Statement, reading: Reading, message_id: int, at: datetime) -> Candidate:
-    cited, language = (cite(reading, said.clause, message_id, at),), said.clause.tongue.code
+def _candidate(said: Statement, message: Said) -> Candidate:
+    cited = (cite(message.reading, said.clause, message.message_id, message.at),)
+    language = said.clause.tongue.code
     if said.attribute == FACT:
+        whole = Citation(message.message_id, message.reading.text, message.at)
         return Candidate(
-            kind="fact", citations=cited, language=language, subject=said.subject, text=said.clause.written
+            kind="fact",
+            citations=cited,
+            language=language,
+            subject=said.subject,
+            text=said.clause.written,
+            expires_at=lifetimes.passes(said.clause.written, whole, message.zone),
         )
     return Candidate(
         kind="profile",

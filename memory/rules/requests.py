@@ -24,10 +24,13 @@ class Refused(ValueError):
         self.what = what
 
 
-def remember(text: str, *, message_id: int, at: datetime, language_hint: str | None = None) -> Candidate:
-    """Return what ``/remember`` writes: the profile line a rule reads in the whole text, else the text as a fact.
+def remember(
+    text: str, *, message_id: int, at: datetime, language_hint: str | None = None, zone: str = "UTC"
+) -> Candidate:
+    """Return what ``/remember`` writes: the line or the event a rule reads in the whole text, else the text as a fact.
 
-    ``at`` is aware UTC. Raises Refused for a blank text, one over 500 characters, a secret, or an order to the bot.
+    ``at`` is aware UTC, ``zone`` the author's IANA time zone, in which days are counted. Raises
+    Refused for a blank text, one over 500 characters, a secret, or an order to the bot.
     """
     words = seen(text[: LONGEST_FACT * 2]).strip()
     if not words:
@@ -40,8 +43,8 @@ def remember(text: str, *, message_id: int, at: datetime, language_hint: str | N
         raise Refused("instruction")
     lines = [
         line
-        for line in candidates(text, message_id=message_id, at=at, language_hint=language_hint)
-        if line.kind == "profile" and _covers(line.citations[0].quote, words)
+        for line in candidates(text, message_id=message_id, at=at, language_hint=language_hint, zone=zone)
+        if line.kind != "fact" and _covers(line.citations[0].quote, words)
     ]
     return lines[0] if len(lines) == 1 else fact(words, Citation(message_id, text.strip(), at))
 
