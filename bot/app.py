@@ -24,6 +24,7 @@ from bot.hearing import Watcher
 from bot.llm import LLM
 from bot.message import Adapter, AdapterError, ChatRef, DeliveryError, Reply
 from bot.recovery import Recovery
+from bot.reranker import EndpointReranker, choose_reranker
 from bot.scheduler import Scheduler
 from bot.tokens import token_counter
 from bot.trace import TurnTrace
@@ -138,9 +139,18 @@ async def built(
         embedder = _embedder(settings)
         if embedder is not None:
             stack.push_async_callback(embedder.aclose)
+        reranker = _reranker(settings)
+        if reranker is not None:
+            stack.push_async_callback(reranker.aclose)
         count = token_counter(settings.openai_model)
         memory = await Memory.open(
-            settings.data_dir / DATABASE_NAME, settings, clock=clock, count=count, embedder=embedder, completer=model
+            settings.data_dir / DATABASE_NAME,
+            settings,
+            clock=clock,
+            count=count,
+            embedder=embedder,
+            completer=model,
+            reranker=reranker,
         )
         stack.push_async_callback(memory.close)
         agent = Agent(memory, settings, clock=clock, count=count, model=model, zone=zone_of(settings), watch=watch)
@@ -164,6 +174,13 @@ def _embedder(settings: Settings) -> EndpointEmbedder | LocalEmbedder | None:
     try:
         return choose_embedder(settings)
     except (ValueError, EmbedderUnavailable) as error:
+        raise SettingsError(str(error)) from error
+
+
+def _reranker(settings: Settings) -> EndpointReranker | None:
+    try:
+        return choose_reranker(settings)
+    except ValueError as error:
         raise SettingsError(str(error)) from error
 
 

@@ -150,9 +150,13 @@ def recall_bench(
     embedder: Annotated[
         Literal["auto", "endpoint", "local", "none"], typer.Option("--embedder", help="Where vectors come from.")
     ] = "local",
+    ablate: Annotated[bool, typer.Option("--ablation", help="Also without each term of the score.")] = False,
+    plots: Annotated[
+        Path | None, typer.Option("--plot", metavar="DIR", help="Folder for pictures: recall by places and by tokens.")
+    ] = None,
 ) -> None:
     """Measure how well recall finds what a question needs."""
-    _look(lambda: bench_recall.main(data, as_json=as_json, embedder=embedder))
+    _look(lambda: bench_recall.main(data, as_json=as_json, embedder=embedder, ablate=ablate, plots=plots))
 
 
 @bench.command(name="abstain")

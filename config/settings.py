@@ -134,6 +134,15 @@ class RecallSettings(Section):
     rewrite_seconds: float = Field(3.0, gt=0, description="Longest wait for these words; then the question alone.")
 
 
+class RerankSettings(Section):
+    """``[rerank]``: a model that puts the best memories in order."""
+
+    model: Text = Field(
+        None, description="Reranking model of the endpoint (/rerank); unset = none.", examples=["bge-reranker-v2-m3"]
+    )
+    timeout_seconds: float = Field(1.0, gt=0, description="Longest wait for it; then the order stays.")
+
+
 class JournalSettings(Section):
     """``[journal]``: how long the words themselves are kept."""
 
@@ -263,6 +272,7 @@ class Settings(Credentials):
     embedder: EmbedderSettings = EmbedderSettings()
     session: SessionSettings = SessionSettings()
     recall: RecallSettings = RecallSettings()
+    rerank: RerankSettings = RerankSettings()
     journal: JournalSettings = JournalSettings()
     trace: TraceSettings = TraceSettings()
     forget: ForgetSettings = ForgetSettings()

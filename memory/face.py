@@ -26,7 +26,7 @@ from memory.jobs import Job, Runs, run_due
 from memory.journal import Journal, Line
 from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
 from memory.moving import Moves
-from memory.ports import Clock, Completer, Embedder, TokenCounter
+from memory.ports import Clock, Completer, Embedder, Reranker, TokenCounter
 from memory.profile import Profile
 from memory.promises import Deletion, Notice, Promises
 from memory.recall import Recall, RecallOptions, visible
@@ -71,6 +71,7 @@ class Memory:
         count: TokenCounter,
         embedder: Embedder | None,
         completer: Completer | None,
+        reranker: Reranker | None = None,
     ) -> None:
         self._db = db
         self._settings = settings
@@ -98,7 +99,9 @@ class Memory:
             db, self._chats, self._sessions, self._stores, gate=self._gate, answering=self._answering
         )
         self._forgetting = Forgetting(db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes))
-        self._recall = Recall(self._stores, self._indexes, settings.recall, count, completer=completer)
+        self._recall = Recall(
+            self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
+        )
         self._freshness = Freshness(
             self._stores.embeddings,
             self._sessions,
@@ -139,14 +142,16 @@ class Memory:
         count: TokenCounter,
         embedder: Embedder | None = None,
         completer: Completer | None = None,
+        reranker: Reranker | None = None,
     ) -> Self:
         """Open the database at ``path``.
 
         ``count`` counts tokens of a text. Without an embedder recall goes by words, without a completer
-        sessions wait undistilled. Raises DatabaseError when the file cannot be used.
+        sessions wait undistilled, without a reranker the score alone gives the order. Raises DatabaseError
+        when the file cannot be used.
         """
         db = await Database.open(path)
-        return cls(db, settings, clock=clock, count=count, embedder=embedder, completer=completer)
+        return cls(db, settings, clock=clock, count=count, embedder=embedder, completer=completer, reranker=reranker)
 
     async def close(self) -> None:
         """Finish the running write and close the file."""

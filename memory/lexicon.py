@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Final
+
+from memory.words import query_terms, weights
 
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _TOLD_BOT: Final = re.compile(
@@ -21,6 +23,11 @@ _ABOUT_BOT: Final = re.compile(
 )
 
 
+_LEANS: Final = re.compile(
+    r"[它他她牠祂]|^\W*(?:那|这|這)(?![个個位里裡儿兒么麼])"
+    r"|\b(?:it|its|that|this|those|these|they|them|he|him|she|her|one|ones)\b",
+    re.IGNORECASE,
+)
 _SENTENCE: Final = re.compile(r"[^.!?。！？；;\n]+[?？]?")
 _ASKS: Final = re.compile(
     r"[?？]|(?:[吗嗎么]|(?<![着著])呢)[\s。！!~～…]*$|来着|來著|(?<![没沒])什[么麼]|啥|谁|誰|哪(?!怕)|怎[么麼样樣]|[为為]何|是否|[难難]道"
@@ -64,6 +71,10 @@ _LINE_ASKS: Final = re.compile(
     r"|^(?:do|does|did|can|could|would|will|is|are) (?:i|you|we|he|she|they|it|my|your|the|there)\b",
     re.IGNORECASE,
 )
+_ASKS_NAME: Final = re.compile(r"\b(?:who|whom|whose|where|which|what)\b", re.IGNORECASE)
+_ASKS_NUMBER: Final = re.compile(r"\bhow (?:many|much|old|long|often|far|big|tall)\b", re.IGNORECASE)
+_NAME: Final = re.compile(r"(?<=[\w,;:'\u2019] )[A-Z][a-z]+|[\"\u201c][^\"\u201d]{2,60}[\"\u201d]")
+"""A capital within a sentence, or a title in quotes."""
 _FEW_TERMS: Final = {"zh": 2, "en": 0}
 """A question with no more terms than this says too little alone ("呢？", "and then?")."""
 
@@ -81,6 +92,21 @@ def asked_in(text: str) -> str:
 def after_the_bot(question: str) -> bool:
     """Whether a question is after something the bot said, rather than the person."""
     return bool(_ABOUT_BOT.search(question)) and not _TOLD_BOT.search(question)
+
+
+def asks_name(question: str) -> bool:
+    """Whether an English question can be answered by a name: who, where, which, what, but not how many.
+
+    Chinese writes names like any other word, so that no line could be told to hold one.
+    """
+    return (
+        asked_in(question) == "en" and _ASKS_NAME.search(question) is not None and _ASKS_NUMBER.search(question) is None
+    )
+
+
+def holds_name(text: str, known: Container[str]) -> bool:
+    """Whether an English text names somebody or something but those it is between, who are ``known``."""
+    return any(name not in known for name in _NAME.findall(text))
 
 
 def named(question: str, speakers: Iterable[str]) -> str | None:
@@ -133,3 +159,14 @@ def only_asks(text: str) -> bool:
 def needs_context(question: str, terms: int) -> bool:
     """Whether a question cannot be understood without the turns before it: too short, or it points back."""
     return terms <= _FEW_TERMS[asked_in(question)] or _POINTS_BACK.search(question) is not None
+
+
+def asking_part(question: str) -> str:
+    """The sentences of a question that ask, all of it when these cannot be understood without the rest.
+
+    People chat before they come to the point: 今天累死了。我的手机号是多少？ does not ask about today.
+    """
+    sentences = [sentence for sentence in _SENTENCE.findall(question) if sentence.strip()]
+    asking = "".join(sentence for sentence in sentences if asks(sentence) or is_question(sentence))
+    alone = 1.0 in weights(query_terms(asking)) and _LEANS.search(asking) is None
+    return asking if alone else question

@@ -39,6 +39,20 @@ class Embedder(Protocol):
         """
 
 
+class RerankerUnavailable(Exception):
+    """The reranking model cannot answer now; the order stays as it is."""
+
+
+class Reranker(Protocol):
+    """Reads a question and a text together and says how well they go together."""
+
+    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Score texts against a query: one finite number a text, in their order, the higher the better.
+
+        Raises RerankerUnavailable.
+        """
+
+
 class CompleterUnavailable(Exception):
     """No model, or it cannot answer now. ``str()`` is for the log, never for a person."""
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -18,14 +18,15 @@ from memory.calibrating import Calibration, calibrate
 from memory.fusing import fused
 from memory.index import Indexes, OwnerIndex
 from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, usable_rows, visible
-from memory.lexicon import after_the_bot, asked_in, asks_memory, is_question, needs_context, personal
+from memory.lexicon import after_the_bot, asked_in, asking_part, asks_memory, is_question, needs_context, personal
 from memory.model import PRIVATE, SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
 from memory.offloop import off_loop
-from memory.ports import Completer, EmbedderUnavailable, TokenCounter, Vector
+from memory.ports import Completer, EmbedderUnavailable, Reranker, TokenCounter, Vector
+from memory.reranking import reranked
 from memory.rewriting import Rewriter
 from memory.score import Question
 from memory.shipped import Probes, Shipped
-from memory.showing import NO_HITS, OFTEN, Forms, LeftOut, LongHits, Shelf, forms, memory_unit, read, units
+from memory.showing import NO_HITS, OFTEN, Forms, LeftOut, LongHits, Read, Shelf, forms, memory_unit, read, units
 from memory.slots import slot
 from memory.stores import Stores
 from memory.threshold import NOTHING_BELOW, Null, measure, telling
@@ -61,7 +62,8 @@ class RecallOptions:
     ``max_tokens`` None is no budget; ``threshold`` False shows the best however little speaks for them;
     ``exclude`` are journal lines the model sees anyway; ``asked`` is the line of the question itself, which
     counts for nothing (its neighbours would hear its words); ``context`` are the turns before, newest last, read
-    only when the question needs them; ``everything`` gives all that is known instead of what matches.
+    only when the question needs them; ``everything`` gives all that is known instead of what matches; ``without``
+    names terms of the score that are left out, to measure what each is worth.
     """
 
     max_tokens: int | None = None
@@ -70,6 +72,7 @@ class RecallOptions:
     asked: int = 0
     context: tuple[str, ...] = ()
     everything: bool = False
+    without: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +95,13 @@ class Recall:
         count: TokenCounter,
         *,
         completer: Completer | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
         """``completer`` puts unclear questions into other words, where the settings ask for it."""
         self._stores = stores
         self._indexes = indexes
         self._settings = settings
+        self._reranker = reranker
         self._count = count
         self._rewriter = None
         if completer is not None and settings.rewrite:
@@ -132,14 +137,16 @@ class Recall:
         limits = Limits(room, now, options.exclude, options.asked, options.threshold, self._settings.false_positives)
         judged, hits = Judged(), NO_HITS
         if question.strip() and not options.everything:
-            judged, hits = await self._found(owner, question, limits, context=options.context, notes=notes)
+            judged, hits = await self._found(owner, question, limits, options=options, notes=notes)
+        # A model is asked outside the queue: while it answers, others may recall.
+        candidates = await self._ordered(owner, question, judged.candidates, limits, notes)
         async with self._at_once:
             shelf = self._shelf(owner, options)
             left_out = _fill(shelf, await self._always(owner, room=room, now=now), within=ALWAYS_TOKENS)
             always = len(shelf.units)
             if options.everything:
                 left_out += _fill(shelf, await self._known(owner, room=room, now=now))
-            left_out += await self._show(shelf, owner, judged.candidates, hits, limits)
+            left_out += await self._show(shelf, owner, candidates, hits, limits)
         if judged.fused:
             # What the question found has its place for sure; only then is it put in order.
             shelf.units[always:] = sorted(shelf.units[always:], key=lambda unit: -unit.score)
@@ -167,24 +174,35 @@ class Recall:
         return left_out
 
     async def _found(
-        self, owner: Account, question: str, limits: Limits, *, context: tuple[str, ...], notes: list[str]
+        self, owner: Account, question: str, limits: Limits, *, options: RecallOptions, notes: list[str]
     ) -> tuple[Judged, LongHits]:
         """What answers the question; asked in other words, too, where it says too little or finds too little."""
-        asked = await self._asked(owner, question, now=limits.now, context=context, notes=notes)
+        asked = await self._asked(owner, question, now=limits.now, options=options, notes=notes)
         async with self._at_once:
             first, hits = await self._judge(owner, asked, limits)
         if self._rewriter is None or not _unclear(question, first, limits):
             return first, hits
-        queries, note = await self._rewriter.queries(owner, question, context=context, now=limits.now)
+        queries, note = await self._rewriter.queries(owner, question, context=options.context, now=limits.now)
         notes.append(note)
+        alone = replace(options, context=())
         others: list[Judged] = []
         for query in queries:
-            again = await self._asked(owner, query, now=limits.now, context=(), notes=notes)
+            again = await self._asked(owner, query, now=limits.now, options=alone, notes=notes)
             async with self._at_once:
                 other, other_hits = await self._judge(owner, again, limits)
             others.append(other)
             hits = hits.joined(other_hits)
         return (fused(first, others) if others else first), hits
+
+    async def _ordered(
+        self, owner: Account, question: str, candidates: tuple[Contender, ...], limits: Limits, notes: list[str]
+    ) -> tuple[Contender, ...]:
+        """The candidates as the reranking model would have them, if there is one."""
+        if self._reranker is None or not candidates:
+            return candidates
+        found: Read = await read(self._stores, owner, candidates, room=limits.room, now=limits.now)
+        seconds = self._settings.timeout_seconds
+        return await reranked(self._reranker, question, candidates, found.texts, seconds=seconds, notes=notes)
 
     def _shelf(self, owner: Account, options: RecallOptions) -> Shelf:
         def cost(unit: Recalled) -> int:
@@ -226,24 +244,27 @@ class Recall:
         return [_known_unit(entry) for entry in sorted(held, key=_weight, reverse=True)]
 
     async def _asked(
-        self, owner: Account, question: str, *, now: datetime, context: tuple[str, ...], notes: list[str]
+        self, owner: Account, question: str, *, now: datetime, options: RecallOptions, notes: list[str]
     ) -> _Asked:
         """The question made ready; all that waits for the embedder is in here."""
-        search = _search_text(question, context)
+        search = _search_text(question, options.context)
         vector = await self._vector(owner, search, notes)
         foreign = self._shipped.probes(asked_in(search))
+        named_dates = tuple(dates.partial(question))
         ready = Question(
             text=question,
             terms=tuple(query_terms(search)),
             vector=vector,
             usual=foreign.usual(vector),
-            spans=dates.asked(question, now=now, zone=owner.zone),
-            dates=tuple(dates.partial(question)),
+            # A date by its name is meant wherever it stands, "today" only where something is asked.
+            spans=dates.asked(question if named_dates else asking_part(question), now=now, zone=owner.zone),
+            dates=named_dates,
             asks_when=dates.asks_when(question),
             after_bot=after_the_bot(question),
             personal=personal(search),
             asks=asks_memory(question, personal=personal(search)),
             zone=owner.zone,
+            without=options.without,
         )
         return _Asked(ready, asked_in(search), foreign)
 

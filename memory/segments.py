@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from memory.clock import EPOCH
 from memory.dates import holds_time
-from memory.lexicon import asks, only_asks
+from memory.lexicon import asks, holds_name, only_asks
 from memory.model import SELF, Kind, Span, Unit
 from memory.postings import Packed, packed
 from memory.rules import is_small_talk
@@ -53,6 +53,7 @@ COLUMNS: Final = np.dtype(
         ("asks", "?"),
         ("idle", "?"),
         ("timed", "?"),
+        ("names", "?"),
     ]
 )
 """``talk`` is the session of a journal line, ``cited`` the first line a memory cites, ``key`` finds its vector,
@@ -73,8 +74,9 @@ class Segment:
 def segment(units: Sequence[Unit]) -> Segment:
     """Read units, in order of id."""
     people: dict[str, int] = {}
+    known = frozenset(_whose(unit) for unit in units)
     found = [terms(f"{unit.speaker}: {unit.text}" if unit.kind == "message" else unit.text) for unit in units]
-    rows = np.array([_row(unit, len(held), people) for unit, held in zip(units, found, strict=True)], COLUMNS)
+    rows = np.array([_row(unit, len(held), people, known) for unit, held in zip(units, found, strict=True)], COLUMNS)
     return Segment(
         rows,
         packed(found),
@@ -84,9 +86,14 @@ def segment(units: Sequence[Unit]) -> Segment:
     )
 
 
-def _row(unit: Unit, length: int, people: dict[str, int]) -> tuple[Any, ...]:
+def _whose(unit: Unit) -> str:
+    """Who speaks a line, or whom a memory is about."""
+    return unit.speaker if unit.kind == "message" else unit.subject
+
+
+def _row(unit: Unit, length: int, people: dict[str, int], known: frozenset[str]) -> tuple[Any, ...]:
     message = unit.kind == "message"
-    name = unit.speaker if message else unit.subject
+    name = _whose(unit)
     return (
         unit.id,
         unit.at.timestamp(),
@@ -104,6 +111,7 @@ def _row(unit: Unit, length: int, people: dict[str, int]) -> tuple[Any, ...]:
         message and asks(unit.text),
         message and (only_asks(unit.text) or is_small_talk(unit.text)),
         unit.span is not None or holds_time(unit.text),
+        holds_name(unit.text, known),
     )
 
 

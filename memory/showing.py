@@ -17,6 +17,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Final, NamedTuple
 
+from memory.embedding import spoken
 from memory.judge import Contender, visible
 from memory.lexicon import asked_in
 from memory.model import Account, Chat, Entry, Event, Extent, Message, Recalled
@@ -43,6 +44,12 @@ class Read:
     lines: dict[int, Message]
     entries: dict[int, Entry]
     outdated: dict[int, datetime]
+
+    @property
+    def texts(self) -> dict[int, str]:
+        """The words of each, by id; a line's with who said it."""
+        lines = {id_: spoken(line.speaker, line.text) for id_, line in self.lines.items()}
+        return lines | {id_: entry.text for id_, entry in self.entries.items()}
 
 
 @dataclass(frozen=True, slots=True)

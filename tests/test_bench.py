@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ import numpy as np
 import pytest
 from rich.table import Table
 
-from bot.bench import people, recall, scan, speed
+from bot import plot
+from bot.bench import ablation, curves, people, recall, scan, speed
 from bot.bench.bm25 import BM25, tokens
 from bot.bench.evalset import DataError, load, moment
-from bot.bench.metrics import Shown, estimated_tokens, mean, score
+from bot.bench.metrics import Shown, curve, estimated_tokens, find, first, mean, score
 from memory.ports import Vector
 from memory.vectors import Vectors
 
@@ -145,6 +147,25 @@ class Breaking:
         """Nothing is open."""
 
 
+class Sheet:
+    """A figure and its axes that write down what is drawn on them."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[Sequence[float], Sequence[float], str]] = []
+
+    def add_subplot(self, *_place: int) -> Sheet:
+        return self
+
+    def plot(self, x: Sequence[float], y: Sequence[float], *, label: str) -> None:
+        self.lines.append((x, y, label))
+
+    def savefig(self, path: Path) -> None:
+        path.write_text("drawn")
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_, **__: None
+
+
 def test_a_crash_leaves_what_was_measured_before_it(
     small_set: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,15 +218,75 @@ def test_words_that_are_no_time_are_refused() -> None:
 
 def test_metrics_are_those_of_the_definition() -> None:
     shown = [Shown(("x",), 400), Shown(("b", "c"), 100), Shown(("a",), 600)]
-    row = score(shown, [["a"], ["b", "z"], ["missing"]])
+    row = score(find(shown, [["a"], ["b", "z"], ["missing"]]))
     assert row["R@1"] == 0
     assert row["R@5"] == pytest.approx(2 / 3)
     assert row["hit@10"] == 1
     assert row["MRR"] == 0.5
     assert row["T@500"] == pytest.approx(1 / 3)
     assert row["T@1000"] == pytest.approx(1 / 3), "the first unit that does not fit ends the list"
-    assert score(shown, [["b"]], heading=1)["T@500"] == 0, "what stands before the list is counted"
-    assert mean([row, score([], [["a"]])])["MRR"] == 25.0
+    assert score(find(shown, [["b"]], heading=1))["T@500"] == 0, "what stands before the list is counted"
+    assert mean([row, score(find([], [["a"]]))])["MRR"] == 25.0
+
+
+def test_the_curve_of_recall_rises_with_places_and_tokens() -> None:
+    found = [find([Shown(("x",), 400), Shown(("a",), 100)], [["a"]]), find([Shown(("b",), 50)], [["b"], ["c"]])]
+    assert curve(found, places=(1, 2)) == [25.0, 75.0]
+    assert curve(found, tokens=(40, 50, 500)) == [0.0, 25.0, 75.0]
+
+
+def test_the_newer_value_is_first_only_when_it_is_shown() -> None:
+    shown = [Shown(("x",), 1), Shown(("new",), 1), Shown(("old",), 1)]
+    assert first(shown, ["new"], ["old"])
+    assert not first(shown, ["old"], ["new"])
+    assert not first(shown, ["gone"], ["lost"])
+    assert first(shown, ["old"], ["lost"])
+
+
+async def test_a_set_that_knows_old_and_new_values_is_asked_which_comes_first(tmp_path: Path) -> None:
+    told = talk("a", ("Ann", "I live in Riga"), ("Ann", "The cat sleeps"), ("Ann", "I live in Oslo, in Oslo"))
+    asked = question("a", "Oslo or Riga, where do I live?", "a:2", old_ids=["a:0"], new_ids=["a:2"])
+    result = await recall.run_recall(written(tmp_path / "moves", [told], [asked]), embedder=None)
+    measured = result["sets"]["moves"]
+    assert measured["newer"]["recollect"] == {"newer": 1, "of": 1}
+    assert measured["notes"] == ["moves: the new value before the old in 1 of 1, bm25 in 1"]
+
+
+async def test_each_term_of_the_score_is_left_out_in_turn(tmp_path: Path) -> None:
+    told = talk("a", ("Ann", "The cat sleeps"), ("Ann", "Tea again"), ("Ann", "The marmalade is in the larder"))
+    asked = question("a", "Where is the marmalade?", "a:2")
+    result = await recall.run_recall(written(tmp_path / "mine", [told], [asked]), embedder=None, ablate=True)
+    measured = result["sets"]["mine"]
+    assert measured["recollect"]["R@1"] == 100.0
+    assert measured["ablation"] == {"words": {"R@1": 0.0, "R@10": 100.0, "T@1000": 100.0}}, "no other term has a say"
+    assert ablation.table("mine", measured).row_count == 2
+
+
+def test_without_the_library_for_pictures_the_figures_are_printed_all_the_same(
+    small_set: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert recall.main(small_set, as_json=True, embedder="none", plots=tmp_path / "plots") == 2
+    printed = capsys.readouterr()
+    assert set(json.loads(printed.out)["sets"]) == {"mine"}
+    assert plot.HINT in printed.err
+
+
+async def test_the_picture_has_recall_by_places_and_by_tokens_of_both_systems(
+    small_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sheet = Sheet()
+    monkeypatch.setattr(plot, "figure", lambda **_size: sheet)
+    figures = (await recall.run_recall(small_set, embedder=None))["sets"]["mine"]
+    path = curves.draw(tmp_path / "plots", "mine", figures)
+    assert path.read_text() == "drawn"
+    assert [(label, len(x), len(y)) for x, y, label in sheet.lines] == [
+        ("recollect", 50, 50),
+        ("bm25", 50, 50),
+        ("recollect", 20, 20),
+        ("bm25", 20, 20),
+    ]
 
 
 def test_tokens_are_estimated_by_language() -> None:

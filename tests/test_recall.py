@@ -566,3 +566,11 @@ async def test_the_block_gives_day_kind_subject_and_doubt(world: World) -> None:
 
 def test_the_probes_are_nobodys_words() -> None:
     assert len({text_hash(text) for text in PROBES}) == 440
+
+
+async def test_a_time_told_in_passing_is_not_what_is_asked_about(world: World) -> None:
+    await world.shelf.say("今天又下雨了")
+    passing = await world.ask("今天累死了。我的手机号是多少？")
+    asked = await world.ask("今天我说了什么？")
+    assert "date" not in passing.units[0].scores
+    assert asked.units[0].scores["date"] > 0

@@ -12,7 +12,17 @@ import pytest
 from memory.dates import PartialDate
 from memory.index import OwnerIndex
 from memory.lexical import Background, Words, WordSearch
-from memory.lexicon import after_the_bot, asks, mentioned, named, needs_context, only_asks, personal
+from memory.lexicon import (
+    after_the_bot,
+    asking_part,
+    asks,
+    holds_name,
+    mentioned,
+    named,
+    needs_context,
+    only_asks,
+    personal,
+)
 from memory.model import Span
 from memory.score import BOOST, Question, Ranking, freshness, rank, standard
 from memory.words import query_terms
@@ -156,6 +166,83 @@ def test_a_question_among_the_lines_ranks_below_its_answer() -> None:
     assert order(ranked(index, "Where is the marmalade?")) == [1, 0]
 
 
+def test_a_reply_to_the_same_question_outranks_a_reply_to_another() -> None:
+    talk = [
+        said(1, "where did you buy the green lamp?"),
+        said(2, "at the old market", speaker="Ada"),
+        said(3, "how was your day?"),
+        said(4, "at the old market", speaker="Ada"),
+    ]
+    found = ranked(index_of(talk), "where was the lamp bought")
+    assert found.terms["reply"][1] > found.terms["reply"][3] == 0
+    assert found.terms["answer"].tolist() == [0, 1, 0, 1]
+
+
+def test_nobody_answers_themselves_and_a_bot_only_who_is_after_its_words() -> None:
+    index = index_of(
+        [
+            said(1, "which tea is best?"),
+            said(2, "which tea, really"),
+            said(3, "which tea do you have?"),
+            said(4, "green tea", speaker="bot", bot=True),
+        ]
+    )
+    assert not ranked(index, "which tea").terms["reply"].any()
+    assert ranked(index, "which tea", after_bot=True).terms["reply"].nonzero()[0].tolist() == [3]
+
+
+def test_meaning_counts_less_where_the_words_are_found() -> None:
+    index = index_of([said(1, "the lamp is green"), said(2, "quite another matter")], {1: [0.6, 0.8], 2: [1.0, 0.0]})
+    vector = np.array([1.0, 0.0], dtype=np.float32)
+    found, missed = (ranked(index, text, vector=vector) for text in ("green lamp", "violin"))
+    assert 0 < found.terms["meaning"][1] < missed.terms["meaning"][1]
+    assert order(found)[0] == 0
+    assert order(missed)[0] == 1
+
+
+def test_a_name_answers_who_and_where_but_not_how_many() -> None:
+    index = index_of(
+        [
+            said(1, "we met there with my aunt"),
+            said(2, "we met in Lisbon with my aunt"),
+            said(3, "we met in Lisbon " + "and talked on and on " * 9),
+            said(4, "we met in Lisbon then", speaker="bot", bot=True),
+        ]
+    )
+    names = ranked(index, "where did we meet").terms["name"]
+    assert names[0] == 0 < names[2] < names[1] <= 1
+    assert names[3] == 0 < ranked(index, "where did we meet", after_bot=True).terms["name"][3]
+    assert not ranked(index, "how many of us met").terms["name"].any()
+    assert not ranked(index, "when did we meet, and where", asks_when=True).terms["name"].any()
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("Hey Ada, how was it?", False),
+        ("I read \u201cthe long way\u201d last week", True),
+        ("we went to Lisbon", True),
+        ("Nothing much. Sleeping", False),
+        ("我们在里斯本见过", False),
+    ],
+)
+def test_a_name_is_known_by_its_capital_and_those_who_talk_are_none(text: str, holds: bool) -> None:  # noqa: FBT001
+    assert holds_name(text, {"Ada"}) is holds
+
+
+def test_what_was_said_in_the_same_session_as_a_hit_outranks_the_same_elsewhere() -> None:
+    talk = [said(1, "the boat is blue"), said(2, "quite so"), said(3, "fine"), said(4, "then we left")]
+    other = [said(n, "fine" if n < 8 else "then we left", session=2) for n in (5, 6, 7, 8)]
+    found = ranked(index_of([*talk, *other]), "boat")
+    assert found.terms["talk"][3] > found.terms["talk"][7]
+    assert found.total[3] > found.total[7]
+
+
+def test_a_memory_without_a_session_is_its_own_talk() -> None:
+    found = ranked(index_of([known(1, "tea marmalade"), known(2, "a cup")]), "marmalade")
+    assert found.terms["talk"][0] > found.terms["talk"][1]
+
+
 def test_who_asks_when_gets_lines_that_hold_a_time() -> None:
     index = index_of([known(1, "the dentist is nice"), known(2, "the dentist on Monday")])
     assert order(ranked(index, "when is the dentist", asks_when=True))[0] == 1
@@ -240,3 +327,22 @@ def test_a_line_that_tells_before_it_asks_is_no_mere_question() -> None:
     assert only_asks("Where is it? Do you know?")
     assert not only_asks("I went to the lake. And you?")
     assert not only_asks("我去了湖边，你呢")
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("今天累死了。我的手机号是多少？", "我的手机号是多少？"),
+        ("昨天去看了医生。今天下雨。那个会修车的人叫什么？", "那个会修车的人叫什么？"),
+        ("昨天我跟你说了一件事。是什么来着？", None),
+        ("我昨天买了手机。那是什么牌子？", None),
+        ("昨天见了老同学。他叫什么名字？", None),
+        ("What a day today! Where are my keys?", " Where are my keys?"),
+        ("I saw a film yesterday. What was it called?", None),
+        ("我昨天跟你说了什么？", None),
+        ("昨天的事", None),
+        ("", None),
+    ],
+)
+def test_a_question_is_read_for_times_where_it_asks(question: str, part: str | None) -> None:
+    assert asking_part(question) == (question if part is None else part)

@@ -356,5 +356,5 @@ def test_ten_best_of_real_vectors_are_those_of_float32() -> None:
 
 
 def test_the_columns_are_the_same_bytes_on_every_machine() -> None:
-    assert COLUMNS.itemsize == 73
+    assert COLUMNS.itemsize == 74
     assert all(kind[0].str[0] in "<|" for kind in (COLUMNS.fields or {}).values())

@@ -49,13 +49,18 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question; ``groups`` are its pieces of evidence, any id of a group is enough. ``at`` None: after all of it."""
+    """A question; ``groups`` are its pieces of evidence, any id of a group is enough. ``at`` None: after all of it.
+
+    ``old`` and ``new`` are the messages with a value that was replaced and with the one that holds, if a set says so.
+    """
 
     conversation: str
     category: str
     text: str
     groups: tuple[tuple[str, ...], ...]
     at: datetime | None
+    old: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +141,8 @@ def _question(row: dict[str, Any]) -> Asked:
         text=row["question"],
         groups=tuple(tuple(group) for group in groups),
         at=moment(stated, otherwise=_UNDATED) if stated else None,
+        old=tuple(row.get("old_ids") or ()),
+        new=tuple(row.get("new_ids") or ()),
     )
 
 

@@ -7,9 +7,8 @@ import contextlib
 import json
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -17,13 +16,15 @@ from typing import Any, Final, Literal
 from rich.console import Console
 from rich.table import Table
 
-from bot.bench import bm25, evalset, metrics
+from bot.bench import ablation, bm25, curves, evalset, metrics
 from bot.bench.evalset import BOT_SPEAKER, Asked, Conversation, EvalSet
 from bot.bench.metrics import Shown, estimated_tokens
+from bot.bench.tally import Tally
 from bot.embedders import choose_embedder
+from bot.plot import PlotUnavailable
 from config.settings import EmbedderSettings, SessionSettings, Settings
 from memory import Line, Memory, RecallOptions, block
-from memory.model import Account, Chat, Recollection
+from memory.model import Account, Chat
 from memory.ports import Embedder, EmbedderUnavailable
 
 UNBOUNDED: Final = RecallOptions(max_tokens=None, threshold=False)
@@ -37,38 +38,39 @@ _WEEK_MINUTES: Final = 7 * 24 * 60.0
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A conversation in memory: whose it is, where, and the ids of its messages by row id."""
+    """A conversation in memory: whose it is, where, the ids of its messages by row id, its end and its language."""
 
     owner: Account
     room: Chat
     ids: Mapping[int, str]
     end: datetime
+    language: str
 
 
-async def run_recall(data: Path, *, embedder: Embedder | None) -> dict[str, Any]:
+async def run_recall(data: Path, *, embedder: Embedder | None, ablate: bool = False) -> dict[str, Any]:
     """Measure every set of a folder through the public face of memory.
 
-    Returns ``{"sets": {name: {"n", "recollect", "bm25", "categories"}}}``, per cent. Raises
+    Returns ``{"sets": {name: {"n", "recollect", "bm25", "categories", ...}}}``, per cent; see :func:`measured`. Raises
     bot.bench.evalset.DataError.
     """
-    sets = {name: row async for name, row in measured(evalset.folders(data), embedder=embedder)}
+    sets = {name: row async for name, row in measured(evalset.folders(data), embedder=embedder, ablate=ablate)}
     return {"control": bm25.NAME, "sets": sets}
 
 
 async def measured(
-    folders: Sequence[Path], *, embedder: Embedder | None, failed: Failed | None = None
+    folders: Sequence[Path], *, embedder: Embedder | None, ablate: bool = False, failed: Failed | None = None
 ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
     """Measure set after set, each in a file of its own, and yield its name and figures at once.
 
-    What cannot be measured is told to ``failed``, and the next set has its turn; without it the error is
-    raised (DataError, EmbedderUnavailable).
+    ``ablate`` measures each term of the score, too, by leaving it out. What cannot be measured is told to ``failed``,
+    and the next set has its turn; without it the error is raised (DataError, EmbedderUnavailable).
     """
     settings = Settings(_env_file=None, session=SessionSettings(idle_minutes=_WEEK_MINUTES))
     for folder in folders:
         try:
             each = evalset.load(folder)
             async with opened(settings, embedder) as memory:
-                figures = await _measure(memory, each)
+                figures = await _measure(memory, each, ablate=ablate)
         except (evalset.DataError, EmbedderUnavailable) as error:
             if failed is None:
                 raise
@@ -90,28 +92,54 @@ async def opened(settings: Settings, embedder: Embedder | None) -> AsyncIterator
             await memory.close()
 
 
-async def _measure(memory: Memory, each: EvalSet) -> dict[str, Any]:
-    ours: dict[str, list[dict[str, float]]] = defaultdict(list)
-    control: dict[str, list[dict[str, float]]] = defaultdict(list)
+async def _measure(memory: Memory, each: EvalSet, *, ablate: bool) -> dict[str, Any]:
+    ours, control = Tally(), Tally()
+    without = {term: Tally() for term in ablation.TERMS} if ablate else {}
     for conversation in each.conversations:
         filled = await fill(memory, conversation, key=f"{each.name}/{conversation.id}")
         baseline = _Control(conversation)
         for question in (q for q in each.questions if q.conversation == conversation.id):
-            found = await memory.recall(
-                filled.owner, question.text, room=filled.room, now=question.at or filled.end, options=UNBOUNDED
-            )
-            ours[question.category].append(_scored(found, filled, question, conversation.language))
-            control[question.category].append(baseline.scored(question))
-    return {
+            control.take(question, baseline.shown(question))
+            await _ask(memory, filled, question, ours)
+            for term, tally in without.items():
+                await _ask(memory, filled, question, tally, options=replace(UNBOUNDED, without=frozenset({term})))
+    figures = {
         "n": len(each.questions),
-        "recollect": metrics.mean(_pooled(ours)),
-        "bm25": metrics.mean(_pooled(control)),
+        "recollect": ours.figures(),
+        "bm25": control.figures(),
         "categories": {
-            name: {"n": len(ours[name]), "recollect": metrics.mean(ours[name]), "bm25": metrics.mean(control[name])}
-            for name in sorted(ours)
+            name: {"n": count, "recollect": ours.figures(name), "bm25": control.figures(name)}
+            for name, count in ours.sizes.items()
         },
-        "notes": list(each.notes),
+        "newer": {"recollect": ours.newer_first(), "bm25": control.newer_first()},
+        "curves": {"recollect": ours.curves(), "bm25": control.curves()},
+        "notes": [*each.notes, *_newer_note(each.name, ours, control)],
     }
+    return figures | ({"ablation": ablation.figures(ours, without)} if ablate else {})
+
+
+async def _ask(
+    memory: Memory, filled: Filled, question: Asked, tally: Tally, *, options: RecallOptions = UNBOUNDED
+) -> None:
+    """Ask one question and count what is found; the tokens are those of the whole block as the model would get it."""
+    now = question.at or filled.end
+    found = await memory.recall(filled.owner, question.text, room=filled.room, now=now, options=options)
+    rows = block(found, filled.owner).splitlines()
+    spent = [estimated_tokens(row, filled.language) for row in rows]
+    lines = spent[len(rows) - 1 - len(found.units) : -1]
+    shown = [
+        Shown(tuple(filled.ids[id_] for id_ in unit.cites), tokens)
+        for unit, tokens in zip(found.units, lines, strict=True)
+    ]
+    tally.take(question, shown, heading=sum(spent) - sum(lines))
+
+
+def _newer_note(name: str, ours: Tally, control: Tally) -> list[str]:
+    """How often the new value came before the old one, in a set that says which is which."""
+    mine, theirs = ours.newer_first(), control.newer_first()
+    if not mine["of"]:
+        return []
+    return [f"{name}: the new value before the old in {mine['newer']} of {mine['of']}, bm25 in {theirs['newer']}"]
 
 
 async def fill(memory: Memory, conversation: Conversation, *, key: str) -> Filled:
@@ -133,19 +161,7 @@ async def fill(memory: Memory, conversation: Conversation, *, key: str) -> Fille
             ids[heard.message.id] = line.id
         await memory.new_session(owner, room, now=session[-1].at)
     await memory.embed(owner)
-    return Filled(owner, room, ids, max(line.at for line in lines) + timedelta(minutes=1))
-
-
-def _scored(found: Recollection, filled: Filled, question: Asked, language: str) -> dict[str, float]:
-    """The metrics of one answer; the tokens are those of the whole block as the model would get it."""
-    rows = block(found, filled.owner).splitlines()
-    spent = [estimated_tokens(row, language) for row in rows]
-    lines = spent[len(rows) - 1 - len(found.units) : -1]
-    shown = [
-        Shown(tuple(filled.ids[id_] for id_ in unit.cites), tokens)
-        for unit, tokens in zip(found.units, lines, strict=True)
-    ]
-    return metrics.score(shown, question.groups, heading=sum(spent) - sum(lines))
+    return Filled(owner, room, ids, max(line.at for line in lines) + timedelta(minutes=1), conversation.language)
 
 
 class _Control:
@@ -160,13 +176,9 @@ class _Control:
             for line, text in zip(lines, texts, strict=True)
         ]
 
-    def scored(self, question: Asked) -> dict[str, float]:
-        """The metrics of the control for one question."""
-        return metrics.score([self._shown[place] for place in self._ranker.order(question.text)], question.groups)
-
-
-def _pooled(rows: Mapping[str, Sequence[dict[str, float]]]) -> list[dict[str, float]]:
-    return [row for of_category in rows.values() for row in of_category]
+    def shown(self, question: Asked) -> list[Shown]:
+        """The control's answer to one question: every message, the best first."""
+        return [self._shown[place] for place in self._ranker.order(question.text)]
 
 
 def table(name: str, figures: Mapping[str, Any]) -> Table:
@@ -178,17 +190,25 @@ def table(name: str, figures: Mapping[str, Any]) -> Table:
     return shown
 
 
-def main(data: Path, *, as_json: bool, embedder: Literal["auto", "endpoint", "local", "none"]) -> int:
+def main(
+    data: Path,
+    *,
+    as_json: bool,
+    embedder: Literal["auto", "endpoint", "local", "none"],
+    ablate: bool = False,
+    plots: Path | None = None,
+) -> int:
     """Measure and print; the exit code, 2 if a set is broken or none could be measured.
 
     Tables are printed set by set; JSON at the end, with what was measured until then even if a set breaks it off.
-    ``embedder`` says where vectors come from.
+    ``embedder`` says where vectors come from, ``ablate`` leaves out one term of the score at a time as well, ``plots``
+    is a folder for pictures.
     """
     chosen = Settings().model_copy(update={"embedder": EmbedderSettings(kind=embedder)})
     faults: list[Exception] = []
     count = 0
     try:
-        count = asyncio.run(_printed(data, chosen, as_json=as_json, failed=faults.append))
+        count = asyncio.run(_printed(data, chosen, as_json=as_json, ablate=ablate, plots=plots, failed=faults.append))
     except (evalset.DataError, EmbedderUnavailable, ValueError) as error:
         faults.append(error)
     for fault in faults:
@@ -197,7 +217,9 @@ def main(data: Path, *, as_json: bool, embedder: Literal["auto", "endpoint", "lo
     return 0 if sound and count else 2
 
 
-async def _printed(data: Path, settings: Settings, *, as_json: bool, failed: Failed) -> int:
+async def _printed(
+    data: Path, settings: Settings, *, as_json: bool, ablate: bool, plots: Path | None, failed: Failed
+) -> int:
     """Print what is measured as it comes; returns the number of sets."""
     console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
     sets: dict[str, dict[str, Any]] = {}
@@ -206,13 +228,31 @@ async def _printed(data: Path, settings: Settings, *, as_json: bool, failed: Fai
         if embedder is not None:
             stack.push_async_callback(embedder.aclose)
         try:
-            async for name, figures in measured(folders, embedder=embedder, failed=failed):
+            async for name, figures in measured(folders, embedder=embedder, ablate=ablate, failed=failed):
                 sets[name] = figures
+                if plots is not None:
+                    _draw(plots, name, figures, failed)
                 if not as_json:
-                    console.print(table(name, figures), *figures["notes"], sep="\n")
+                    console.print(*_report(name, figures), sep="\n")
         finally:
             if as_json:
                 sys.stdout.write(json.dumps({"control": bm25.NAME, "sets": sets}, ensure_ascii=False) + "\n")
     if not as_json:
         console.print(f"control: {bm25.NAME}")
     return len(sets)
+
+
+def _report(name: str, figures: Mapping[str, Any]) -> list[Table | str]:
+    """What is printed of one set."""
+    return [
+        table(name, figures),
+        *([ablation.table(name, figures)] if "ablation" in figures else []),
+        *figures["notes"],
+    ]
+
+
+def _draw(folder: Path, name: str, figures: Mapping[str, Any], failed: Failed) -> None:
+    try:
+        curves.draw(folder, name, figures)
+    except (PlotUnavailable, OSError) as error:
+        failed(error)
