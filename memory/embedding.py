@@ -64,6 +64,9 @@ class VectorRows:
     ids: list[int] = field(default_factory=list)
 
 
+NO_ROWS: Final = VectorRows(0, [], np.empty((0, 0), np.float32))
+
+
 @dataclass(slots=True)
 class Backlog:
     """What came since an owner's texts last had their vectors: since when, how many, of which sessions.

@@ -21,6 +21,7 @@ from memory.embedding import Embeddings
 from memory.facts import Facts
 from memory.journal import Journal, Line
 from memory.model import PRIVATE, Account, Candidate, Chat, Citation
+from memory.nulls import Nulls
 from memory.ports import Vector
 from memory.profile import Profile
 from memory.promises import Promises
@@ -131,6 +132,8 @@ def _stores(database: Database, accounts: Accounts) -> Stores:
         promises=Promises(database, accounts),
         waits=Waits(database),
         segments=Segments(database),
+        nulls=Nulls(database),
+        db=database,
     )
 
 
