@@ -144,5 +144,5 @@ async def _know(database: Database, accounts: Accounts, owner: Account, texts: S
     line = Line("user", owner.name, START, "all of it")
     (message,) = await Journal(database, accounts).add(owner, chat, session, [line])
     store, cited = Facts(database, accounts), (Citation(message.id, line.text, START),)
-    for text in texts:
-        await store.add(owner, Candidate("fact", cited, "en", text=text), audience=PRIVATE, now=START)
+    facts = [Candidate("fact", cited, "en", text=text) for text in texts]
+    await store.add_all(owner, facts, audience=PRIVATE, now=START)
