@@ -49,7 +49,7 @@ READ_AT_ONCE: Final = 32
 """Candidates whose texts are read at a time: about as many as a budget holds."""
 CONTEXT_CHARACTERS: Final = 400
 """Most that is taken of the turns before a question that needs them."""
-AT_ONCE: Final = 4
+AT_ONCE: Final = 3
 """Recalls at work at a time; the loop's lag is that times the work of one (NUMBERS, section 6)."""
 SCORED: Final = 10
 """Rows scored in the time in which one is made ready: they are columns by then. A thousand take 1.5 ms in all."""

@@ -302,7 +302,7 @@ def test_the_control_ranks_by_bm25_and_keeps_the_order_of_equals() -> None:
 
 async def test_speed_gives_every_figure_it_promises() -> None:
     shown: list[Table] = []
-    plan = speed.Plan(sizes=(40,), cold_sizes=(20,), people=(1, 3), at_once=3, known=30)
+    plan = speed.Plan(sizes=(40,), cold_sizes=(20,), people=(1, 3), at_once=3, inserted=30, known=30)
     result = await speed.run_speed(plan, shown=shown.append)
     assert set(result["hot"]["40"]) >= {"scan_ms", "recall_ms", "x_loop", "ratio_numpy", "recall_at_10"}
     assert result["hot"]["40"]["recall_at_10"] >= 0.99
@@ -311,9 +311,11 @@ async def test_speed_gives_every_figure_it_promises() -> None:
     assert set(result["growth"]) == {"1", "3"}
     assert result["turn_overhead_ms"] > 0
     assert result["loop_lag_p99_ms"] >= 0
+    assert min(result[key] for key in ("recalls_a_second", "vector_recalls_a_second", "insert_s", "file_bytes")) > 0
+    assert 0 < result["hot"]["40"]["disk"] < 10_000
     assert result["on_loop_ms_max"] > 0, "so few vectors are worked on where the loop is"
     assert result["whatdoyouknow_ms"] > 0
-    assert [table.row_count for table in shown] == [1, 1, 2, 2, 4]
+    assert [table.row_count for table in shown] == [1, 1, 3, 2, 7]
     json.dumps(result)
 
 
@@ -322,10 +324,10 @@ async def test_speed_measures_facts_that_are_found(tmp_path: Path) -> None:
     await people.fill(path, ["ann", "bob"], 12)
     async with people.opened(path) as memory:
         bob = await people.person(memory, "bob")
-        known = await memory.known(bob.owner, room=bob.room, now=speed.NOW)
+        known = await memory.known(bob.owner, room=bob.room, now=people.NOW)
         assert [entry.kind for entry in known] == ["fact"] * 12
         assert await memory.embed(bob.owner) == 1, "only the line that all of them cite has no vector yet"
-        found = await memory.recall(bob.owner, known[7].text, room=bob.room, now=speed.NOW)
+        found = await memory.recall(bob.owner, known[7].text, room=bob.room, now=people.NOW)
     assert found.units[0].id == known[7].id
 
 

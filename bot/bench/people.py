@@ -36,6 +36,9 @@ from memory.waiting import Waits
 
 DIMENSIONS: Final = 1_024
 START: Final = datetime(2025, 1, 1, 8, tzinfo=UTC)
+NOW: Final = START + timedelta(days=30)
+OWN: Final = 200
+"""Facts of one person where the number of people is what changes."""
 AT_ONCE: Final = 1_024
 """Facts embedded before they are sealed."""
 PLATFORM: Final = "bench"
@@ -63,6 +66,11 @@ def sentences(count: int, seed: int) -> list[str]:
     """Made-up sentences of ten words each, a few words common and many rare."""
     words = random.Random(seed)  # noqa: S311
     return [f"{' '.join(_words(words, 9))} item{number}" for number in range(count)]
+
+
+def asked(count: int, seed: int = 0) -> list[str]:
+    """Questions: five words of a made-up sentence each."""
+    return [" ".join(sentence.split()[:5]) for sentence in sentences(count, seed)]
 
 
 def _words(source: random.Random, count: int) -> Iterator[str]:
@@ -108,7 +116,7 @@ async def fill(path: Path, people: Sequence[str], facts: int) -> None:
                 owner = await accounts.meet(PLATFORM, name, name=name, language="en", zone="UTC", at=START)
                 await _know(database, accounts, owner, sentences(facts, seed=owner.no))
                 owners.append(owner)
-        stores = _stores(database, accounts)
+        stores = stores_in(database, accounts)
         shipped = Shipped(stores.embeddings)
         for tongue in ("zh", "en"):
             await shipped.fetch(tongue)
@@ -121,7 +129,8 @@ async def fill(path: Path, people: Sequence[str], facts: int) -> None:
         await database.close()
 
 
-def _stores(database: Database, accounts: Accounts) -> Stores:
+def stores_in(database: Database, accounts: Accounts) -> Stores:
+    """All stores of a file, with given vectors."""
     return Stores(
         journal=Journal(database, accounts),
         profile=Profile(database, accounts),

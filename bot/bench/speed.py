@@ -22,8 +22,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.app import App, built
-from bot.bench.people import DIMENSIONS, START, GivenVectors, Person, fill, opened, person, sentences
+from bot.bench.people import DIMENSIONS, NOW, OWN, START, GivenVectors, Person, asked, fill, opened, person, sentences
 from bot.bench.scan import scan_times
+from bot.bench.throughput import at_once, inserts
 from bot.commands import Commands, Order
 from bot.message import ChatRef, Incoming, Posted, Reply, Sink
 from bot.turn import Said
@@ -34,11 +35,8 @@ from memory.db import Database
 from memory.embedding import Embeddings
 from memory.vectors import Vectors
 
-NOW: Final = START + timedelta(days=30)
 PIPED_WIDTH: Final = 120
 """Columns of a table that goes to a file; on a terminal it is as wide as that."""
-OWN: Final = 200
-"""Facts of one person where the number of people is what changes."""
 QUESTIONS: Final = 21
 RESTARTS: Final = 5
 LARGE: Final = 10_000
@@ -54,8 +52,9 @@ class Plan:
 
     sizes: tuple[int, ...] = (100, 1_000, 10_000, 100_000)
     cold_sizes: tuple[int, ...] = (100, 200, 1_000, 10_000)
-    people: tuple[int, ...] = (1, 10, 1_000)
+    people: tuple[int, ...] = (1, 1_000, 10_000)
     at_once: int = 100
+    inserted: int = 1_000
     known: int = 2_000
 
 
@@ -120,11 +119,6 @@ async def _milliseconds(work: Awaitable[object]) -> float:
     started = time.perf_counter()
     await work
     return (time.perf_counter() - started) * 1_000
-
-
-def asked(count: int, seed: int = 0) -> list[str]:
-    """Questions: five words of a made-up sentence each."""
-    return [" ".join(sentence.split()[:5]) for sentence in sentences(count, seed)]
 
 
 async def hot(path: Path, size: int) -> tuple[dict[str, float], list[float]]:
@@ -219,31 +213,6 @@ async def whatdoyouknow(folder: Path, size: int) -> float:
     return statistics.median(times[1:])
 
 
-async def loop_lag(folder: Path, at_once: int) -> float:
-    """Milliseconds the event loop answers late, 99th percentile, while so many people with OWN facts recall at once."""
-    path, names = folder / "lag.db", [f"p{number}" for number in range(at_once)]
-    await fill(path, names, OWN)
-    async with opened(path) as memory:
-        people = [await person(memory, name) for name in names]
-        for who in people:
-            await Recalls().ask(memory, who, asked(1))
-        late: list[float] = []
-        watch = asyncio.create_task(_watch(late))
-        await asyncio.gather(*(Recalls().ask(memory, who, asked(3, seed=7)) for who in people))
-        watch.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watch
-    return statistics.quantiles(late, n=100)[-1] if len(late) > 1 else 0.0
-
-
-async def _watch(late: list[float]) -> None:
-    pause = 0.001
-    while True:
-        started = time.perf_counter()
-        await asyncio.sleep(pause)
-        late.append((time.perf_counter() - started - pause) * 1_000)
-
-
 @dataclass
 class _Nobody:
     """A sink that listens to nobody."""
@@ -299,12 +268,14 @@ async def sections(plan: Plan) -> AsyncIterator[dict[str, Any]]:
         folder, on_loop = Path(name), list[float]()
         rows: dict[int, dict[str, float]] = {}
         disk: dict[int, int] = {}
+        await fill(folder / "1.db", ["ann"], 1)
+        fixed = (folder / "1.db").stat().st_size
         for size in sorted({*plan.sizes, *plan.cold_sizes}):
             path = folder / f"{size}.db"
             started = time.perf_counter()
             await fill(path, ["ann"], size)
-            rows[size] = {"fill_s": round(time.perf_counter() - started, 1)}
-            disk[size] = path.stat().st_size
+            rows[size] = {"fill_s": round(time.perf_counter() - started, 2)}
+            rows[size]["disk"] = disk[size] = round((path.stat().st_size - fixed) / size)
             figures, on_the_loop = await hot(path, size)
             rows[size] |= figures
             on_loop += on_the_loop
@@ -315,12 +286,13 @@ async def sections(plan: Plan) -> AsyncIterator[dict[str, Any]]:
             }
         }
         largest = max(plan.cold_sizes)
-        per_fact = {"ram": await ram(folder / f"{largest}.db", largest), "disk": round(disk[largest] / largest)}
-        yield {"bytes_per_fact": per_fact}
+        per_fact = {"ram": await ram(folder / f"{largest}.db", largest), "disk": disk[largest]}
+        yield {"bytes_per_fact": per_fact, "file_bytes": fixed}
         yield {"growth": await growth(folder, plan.people)}
         yield {
             "turn_overhead_ms": round(await turn_overhead(folder / "turns"), 3),
-            "loop_lag_p99_ms": round(await loop_lag(folder, plan.at_once), 3),
+            **await at_once(folder, plan.at_once),
+            "insert_s": round(await inserts(folder, plan.inserted), 3),
             "on_loop_ms_max": round(max(on_loop, default=0.0), 3),
             "whatdoyouknow_ms": round(await whatdoyouknow(folder, plan.known), 3),
         }
@@ -355,6 +327,10 @@ def table(section: Mapping[str, Any]) -> Table:
 _LABELS: Final = {
     "turn_overhead_ms": "turn without model and embedder, ms",
     "loop_lag_p99_ms": f"event loop late under recalls at once ({OWN} facts each), p99, ms",
+    "recalls_a_second": f"whole recalls a second, as many people at once, {OWN} facts each",
+    "vector_recalls_a_second": f"recalls by vector alone a second, with their texts, {OWN} facts each",
+    "insert_s": "facts with vectors and words in one batch, sealed, s",
+    "file_bytes": "bytes of a file with one fact",
     "on_loop_ms_max": "longest vector work on the event loop, CPU ms",
     "whatdoyouknow_ms": "/whatdoyouknow, ms",
 }
