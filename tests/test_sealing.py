@@ -358,3 +358,14 @@ def test_ten_best_of_real_vectors_are_those_of_float32() -> None:
 def test_the_columns_are_the_same_bytes_on_every_machine() -> None:
     assert COLUMNS.itemsize == 74
     assert all(kind[0].str[0] in "<|" for kind in (COLUMNS.fields or {}).values())
+
+
+async def test_small_segments_are_sealed_again_together(world: Forgettable) -> None:
+    for number in range(12):
+        await world.shelf.say(f"line {number}")
+        await Sealing(world.shelf.db, world.stores).seal(world.owner, None)
+    covered = await world.stores.segments.covered(world.owner)
+    assert len(covered) <= 4, "sizes at least double from one to the one before it"
+    assert [first for first, _ in covered[1:]] == [last + 1 for _, last in covered[:-1]]
+    rows = (await index_of(world)).rows["id"].tolist()
+    assert len(rows) == len(set(rows)) == 12
