@@ -17,10 +17,12 @@ _KIN: Final = any_of(
 _OTHERS: Final = re.compile(
     rf"(?:(?:my|our) |(?=(?:mom|mum|mam|dad|grandma|grandpa|granny)\b))"
     rf"(?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) "
-    rf")?(?P<kin>{_KIN}(?:[- ]in[- ]law)?)(?P<name> [^\W\d_]+)?(?=\b)"
+    rf")?(?P<kin>{_KIN}(?:[- ]in[- ]law)?)(?P<name> [^\W\d_]+)?(?=\b|s (?:birthday|b-?day|name)\b)"
 )
 _OWN: Final = re.compile(
-    r"i(?=[' ]|m |ve )|my (?=(?:full |first |real |given )?name\b|birthday|b-?day|favou?rite|home(?: town)? is|"
+    r"i(?=[' ]|m |ve )|our (?="
+    + values.SPECIES
+    + r"\b)|my (?=(?:full |first |real |given )?name\b|birthday|b-?day|fav(?:ou?rite|e)?\b|home(?: town)? is|"
     r"hometown|job|occupation|profession|native|mother tongue|time ?zone|hobb|(?:" + values.SPECIES + r")\b)"
 )
 _NAMED: Final = re.compile(r"(?:'s| is| was| has| turns?| likes| loves| lives| works| hates| speaks)\b")
@@ -78,6 +80,8 @@ _FOODS: Final = any_of(
 
 _UNTIL: Final = r"(?: (?:right now|now|this week|this month|these days|(?:until|till|til|through) [^\0,:]{2,20}))?"
 
+_NOT_THAT: Final = r"(?:,? not [^\0,:]{2,16})?"
+
 _AGREE: Final = (
     ("be~", "(?:'m|m|am)", "(?:'s|is)"),
     ("don'?t~", "(?:don'?t|do not)", "(?:doesn'?t|does not)"),
@@ -117,15 +121,15 @@ def _rule(
 
 
 _WHO: Final = (
-    _rule(f"(?:'s )?(?:full |first |real |given )?name(?:'?s| is) {_any('name', 40)}"),
+    _rule(f"(?:'?s )?(?:full |first |real |given )?name(?:'?s| is) {_any('name', 40)}{_NOT_THAT}"),
     _rule(f"be~ (?:called|named) {_any('name', 40)}"),
     _rule(
         f"be~ {_any('name', 24)}",
         needs=r"^\W{0,4}(?:hi+|hello|hey+|good (?:morning|evening|afternoon))\b|nice to meet you|let me introduce "
         r"myself|^\W{0,4}i'?m [^\W\d_]+, (?:\d\d\b|an? )",
     ),
-    _rule(f"go~ by {_any('address', 24)}"),
-    _rule(f"(?:'s )?(?:birthday|b-?day)(?:'s| is)(?: on)? {_DATE}"),
+    _rule(f"{_ADV}go~ by {_any('address', 24)}(?: now| these days| at work| online| mostly)?"),
+    _rule(f"(?:'?s )?(?:birthday|b-?day)(?:'?s| is)(?: on)? {_DATE}"),
     _rule(f"was born on {_DATE}", opens=True),
     _rule(rf"turn~ [\w-]+ on {_DATE}"),
     _rule(f"(?:speak~|be~ fluent in) (?:fluent |some |a little |basic )?{_any('language', 40)}(?: fluently| at home)?"),
@@ -139,7 +143,7 @@ _WHERE: Final = (
     _rule(f"be~ (?:no longer|not) living in {_any('home')}{_NO_MORE}", negates=True),
     _rule(f"(?:have~ )?{_ADV}moved (?:away from|out of) {_any('home')}{_WHEN}", negates=True),
     _rule(f"{_ADV}(?:live~|reside~) in {_any('home')}{_SINCE}{_AND_SO}"),
-    _rule(f"(?:based|living) in {_any('home__named')}{_SINCE}{_AND_SO}", opens=True),
+    _rule(f"(?:been )?(?:based|living) in {_any('home__named')}{_SINCE}{_AND_SO}", opens=True),
     _rule(f"be~ {_ADV}(?:based|living|settled) in {_any('home')}{_SINCE}{_AND_SO}", bare=True),
     _rule(
         f"(?:have~ )?{_ADV}(?:moved|relocated) (?:back |over )?(?:from [^,:]{{2,30}} )?to "
@@ -153,6 +157,7 @@ _WHERE: Final = (
     _rule(f"be~ {_ADV}(?:originally )?from {_any('origin')}(?: originally)?"),
     _rule(f"(?:come~|hail~) from {_any('origin')}"),
     _rule(f"hometown is {_any('origin')}"),
+    _rule(f"(?:was )?born and (?:raised|bred|brought up) in {_any('origin')}", opens=True),
 )
 
 _BODY: Final = (
@@ -184,7 +189,7 @@ _BODY: Final = (
 _LOVE: Final = any_of("like~ love~ enjoy~ adore~")
 _TASTE: Final = (
     _rule(
-        rf"(?:'s )?favou?rite (?P<thing>(?!part|thing|one|bit)[a-z]+(?: [a-z]+)?)(?:'s| is| are) "
+        rf"(?:'s )?fav(?:ou?rite|e)? (?P<thing>(?!part|thing|one|bit)[a-z]+(?: [a-z]+)?)(?:'s| is| are) "
         rf"{_any('favourite')}{_NO_MORE}"
     ),
     _rule(f"(?:no longer {_LOVE}|don't~ (?:like|love|enjoy)) {_any('like')} (?:any ?more|any longer)", negates=True),
@@ -211,6 +216,8 @@ _TASTE: Final = (
         opens=True,
     ),
     _rule(f"hobb(?:y is|ies are) {_any('like')}"),
+    _rule(f"{_ADV}prefer~ {_any('like', 24)} over [^\0,:]{{2,24}}"),
+    _rule(f"{_ADV}prefer~ (?![a-z]+ing\\b){_any('like', 24)} to [^\0,:]{{2,24}}"),
 )
 
 _AT_WORK: Final = (
@@ -233,6 +240,19 @@ _WORK: Final = (
     _rule(
         r"(?P<fact__workplace>(?:work~|be~ working|teach~ [a-z]+) (?:at|for|in) [^\0,:]{2,30}?)(?: now| these days)?"
     ),
+    _rule(r"no longer (?P<fact__workplace>work~ (?:at|for) [^\0,:]{2,30}?)" + _NO_MORE, negates=True),
+    _rule(r"don't~ (?P<fact__workplace>work (?:at|for) [^\0,:]{2,30}?) (?:any ?more|any longer)", negates=True),
+    _rule(f"no longer (?P<fact__left>{values.HABITS}~(?: [^\0,:]{{2,30}}?)?)", negates=True),
+    _rule(f"don't~ (?P<fact__left>{values.HABITS}(?: [^\0,:]{{2,30}}?)?) (?:any ?more|any longer)", negates=True),
+    _rule(
+        f"(?:have~ )?{_ADV}(?:stopped|quit|gave up|given up) (?P<fact__left>{values.HABITS_DONE}(?: [^\0,:]{{2,30}}?)?)"
+        f"{_WHEN}",
+        negates=True,
+    ),
+    _rule(
+        rf"(?P<fact>be~ {_ADV}studying (?!for\b|with\b|at\b|in\b)[a-z ]{{3,30}}? (?:at|in) "
+        r"(?:uni|university|college|school|grad school))"
+    ),
     _rule(f"(?:job|occupation|profession) is (?:being )?(?:an? )?{_any('job', 40)}"),
     _rule(f"be~ {_ADV}an? {_any('job', 40)} from {_any('origin', 30)}"),
     _rule(f"be~ {_ADV}an? {_any('job', 40)}{_AT_WORK}", bare=True),
@@ -252,11 +272,22 @@ _SENTENCES: Final = (
         f"they|most people|usually|all) )*calls? me {_any('address', 24)}(?: please| pls| plz| for short| from now "
         f"on| instead)?"
     ),
+    _rule(f"the name(?:'?s| is) {_any('name', 24)}"),
+    _rule(
+        f"{_any('address', 24)} (?:is|works|will do) ?(?:just |totally |perfectly )?(?:fine|ok|okay|enough|better)?",
+        needs=r"\bcall(?:ing)? me\b",
+    ),
+    _rule(f"my (?:flat|apartment|house|place) is in {_any('home__named')}"),
+    _rule("we (?:keep|eat) (?P<diet>kosher|halal|vegetarian|vegan)(?: at home)?"),
+    _rule(f"{_any('like', 40)} (?:is|are) my (?:guilty pleasure|comfort food|passion)"),
     _rule(f"{_DATE} is my birthday"),
     _rule(f"it'?s my birthday (?:on )?{_DATE}"),
     _rule(f"we(?: (?:now|currently|both|all))? live in {_any('home')}{_SINCE}"),
     _rule(f"we(?:'?re| are) (?:now |currently )?living in {_any('home')}{_SINCE}"),
-    _rule(f"we(?:'?ve)? (?:just |recently )?moved to {_any('home__named')}{_WHEN}{_AND_SO}", unless=_LEFT),
+    _rule(
+        f"we(?:'?ve)? (?:just |recently )?moved (?:from [^,:]{{2,30}} )?to {_any('home__named')}{_WHEN}{_AND_SO}",
+        unless=_LEFT,
+    ),
     _rule(f"we (?:all )?speak {_any('language', 40)}(?: at home)?"),
     _rule(rf"{_any('favourite', 40)} is my (?:all[- ]time )?favou?rite (?P<thing>[a-z]+)"),
     _rule(
@@ -338,7 +369,8 @@ ENGLISH: Final = Tongue(
     ),
     joke=re.compile(
         any_of(
-            r"\bjk\b \bjust_kidding\b \bkidding\b [😂🤣😜😝🤪] \blol\b \blmao\b \brofl\b (?<=\w)\s*/s\b "
+            r"\bjk\b \bjust_kidding\b \bkidding\b [😂🤣😜😝🤪] (?<!\S)(?:;-?\)|[:;]-?p\b|xd+\b) "
+            r"\blol\b \blmao\b \brofl\b (?<=\w)\s*/s\b "
             r"\bhaha\w*\W*$ \bnot!"
         )
     ),

@@ -22,6 +22,17 @@ FIELDS: Final = any_of(
     "manufacturing agriculture customer_(?:service|support) law_enforcement public_relations pr media journalism"
     " film_production software cyber_?security",
 )
+_PURSUITS: Final = (
+    "smoke/smoking drink/drinking run/running jog/jogging swim/swimming play/playing study/studying learn/learning "
+    "teach/teaching take/taking wear/wearing drive/driving train/training volunteer/volunteering cycle/cycling "
+    "practise/practising practice/practicing lift/lifting climb/climbing box/boxing vape/vaping"
+)
+HABITS: Final = any_of(*(pair.partition("/")[0] for pair in _PURSUITS.split()))
+HABITS_DONE: Final = any_of(*(pair.partition("/")[2] for pair in _PURSUITS.split()))
+"""What somebody does until they stop ("I no longer smoke", "I stopped running")."""
+_TIMED: Final = re.compile(
+    r"\b(?:every|each|on|at|for|today|tonight|tomorrow|this|next|last|it|that|you|with you)\b|\d"
+)
 _WORKPLACE: Final = re.compile(
     r"\b(?:an?|the) (?:[\w-]+ ){0,2}"
     + any_of(
@@ -80,6 +91,13 @@ _NO_THING: Final = re.compile(
     r"you|your|yours|here|anymore|any more|until|while|though|now|then|lately|instead|over|ago)\b|"
     r"\bmondays?$"
 )
+_NO_JOY: Final = re.compile(
+    r"^(?:waiting|queu(?:e?ing)|standing in|sitting in traffic|getting (?:yelled|ignored|stuck|ghosted|spammed)"
+    r"|paying (?:rent|taxes|bills|for nothing)|traffic|traffic jams|taxes|delays|deadlines|overtime|spam|ads"
+    r"|cold calls|unpaid|rude|doing nothing all|cleaning up after|losing|failing|stepping on)\b"
+    r"|\b(?:on hold|at \d+ ?(?:am|in the morning)|for no reason)\b"
+)
+"""What is loved in mockery alone."""
 _NO_ALLERGEN: Final = re.compile(
     r"^(?:it|this|that|these|those|them|you|my|your|the|everything|anything|nothing|work|working|"
     r"mondays?|mornings?|exercise|bullshit|bs|stupid|stupidity|drama|people|meetings|commitment|math|"
@@ -182,12 +200,16 @@ def fits(attribute: str, words: str, written: str, clause: str) -> bool:
             return not _NO_ALLERGEN.search(words)
         case "diet":
             return not _NO_FOOD.search(words)
-        case "like" | "dislike":
+        case "like":
+            return not _NO_THING.search(words) and not _NO_JOY.search(words)
+        case "dislike":
             return not _NO_THING.search(words)
         case "favourite":
             return not _NO_THING.search(words)
         case "job":
             return _JOB.fullmatch(words) is not None
+        case "fact__left":
+            return not _TIMED.search(words)
         case "fact__workplace":
             return written.rsplit(maxsplit=1)[-1][0].isupper() or _WORKPLACE.search(words) is not None
         case "job__stated":
