@@ -168,6 +168,7 @@ _BODY: Final = (
     _rule(f"be~ (?:no longer|not) (?:an? )?(?P<diet>{_DIETS}){_NO_MORE}", negates=True),
     _rule(f"(?:stopped|quit) being (?:an? )?(?P<diet>{_DIETS})", negates=True),
     _rule(f"(?:be~|have~ been|been) {_ADV}(?:an? )?(?P<diet>{_DIETS}){_SINCE}", bare=True),
+    _rule(f"(?P<diet>{_DIETS}) (?:since|for) [\\w ]{{3,20}}", opens=True),
     _rule(rf"(?P<diet>don't~ (?:eat|drink) {_FOODS}) any ?more"),
     _rule(r"(?P<diet>(?:don't~|never|can't|cannot) (?:eats?|drinks?) [^\0,:]{2,40}?)" + _MORE),
     _rule(
@@ -211,7 +212,7 @@ _TASTE: Final = (
         f"{_any('like')}{_MORE}"
     ),
     _rule(
-        f"(?:(?:(?:really|very|super|so|totally) )+(?:into|fond of|obsessed with)|(?:big|huge) fan of) "
+        f"(?:(?:(?:really|very|super|so|totally) )+(?:into|fond of)|(?:[a-z]+ly )?obsessed with|(?:big|huge) fan of) "
         f"{_any('like')}{_MORE}",
         opens=True,
     ),
@@ -270,12 +271,13 @@ _SENTENCES: Final = (
     _rule(
         f"(?:(?:please|pls|plz|just|you can|you may|but|feel free to|everyone|everybody|people|my friends|friends|"
         f"they|most people|usually|all) )*calls? me {_any('address', 24)}(?: please| pls| plz| for short| from now "
-        f"on| instead)?"
+        f"on| instead(?: of [^\0,:]{{2,16}})?)?"
     ),
-    _rule(f"the name(?:'?s| is) {_any('name', 24)}"),
+    _rule(f"(?:the )?name(?:'?s| is) {_any('name', 24)}"),
     _rule(
         f"{_any('address', 24)} (?:is|works|will do) ?(?:just |totally |perfectly )?(?:fine|ok|okay|enough|better)?",
-        needs=r"\bcall(?:ing)? me\b",
+        needs=r"\bcall(?:ing)? me (?!back|later|again|now|today|tonight|tomorrow|late|early|please|any ?more|ever)"
+        r"[^\W\d_]+[,.;!] ",
     ),
     _rule(f"my (?:flat|apartment|house|place) is in {_any('home__named')}"),
     _rule("we (?:keep|eat) (?P<diet>kosher|halal|vegetarian|vegan)(?: at home)?"),

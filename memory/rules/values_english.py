@@ -79,6 +79,9 @@ _THE_PLACE: Final = re.compile(
     r"the (?:hague|netherlands|uk|usa|us|philippines|bronx|bay area|united states|united kingdom|lake "
     r"district|countryside)$"
 )
+_VILLAGE: Final = re.compile(
+    r"an? (?:[a-z]+ ){0,2}(?:village|town|suburb|island) (?:near|outside|in|off|close to|south of|north of) [^\W\d_]+"
+)
 _NO_THING: Final = re.compile(
     r"^(?:up|still|by|you|it|this|that|these|those|them|him|her|us|me|how|what|when|where|who|why|which|your|my|"
     r"his|their|our|all|the (?!ocean|sea|outdoors|beach|mountains|countryside|rain|snow|sun\b|cold|"
@@ -228,7 +231,7 @@ def is_english_name(words: str, written: str, clause: str) -> bool:
 
 
 def _is_english_place(words: str, written: str, clause: str) -> bool:
-    if _THE_PLACE.fullmatch(words):
+    if _THE_PLACE.fullmatch(words) or (_VILLAGE.fullmatch(words) and written.rsplit(maxsplit=1)[-1][0].isupper()):
         return True
     if _NO_PLACE.search(words) or not re.fullmatch(r"[^\W\d_][\w .'’-]{1,39}", words):
         return False
