@@ -44,7 +44,7 @@ _CHINESE: Final = tuple(
     re.compile(pattern)
     for pattern in (
         rf"我们?{_TIME}(?:分手|(?P<unwed>离婚)){_AGO}",
-        rf"(?:我们?)?{_TIME}{_WITH}{_TIME}(?:分手|分了|掰了|(?P<unwed>离婚)){_AGO}",
+        rf"(?:我们?)?{_TIME}{_WITH}{_TIME}(?:分手?|掰|(?P<unwed>离婚)){_AGO}",
         rf"我?{_TIME}被(?:(?P<kin>{_HAN_KIN})|{_HAN_NAME})甩了",
         rf"(?P<job>我?{_TIME}(?:辞职|离职|被裁员?|被公司裁员?|失业|被开除|把工作辞)了)",
     )

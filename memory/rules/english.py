@@ -271,7 +271,8 @@ _SENTENCES: Final = (
     _rule(
         f"(?:(?:please|pls|plz|just|you can|you may|but|feel free to|everyone|everybody|people|my friends|friends|"
         f"they|most people|usually|all) )*calls? me {_any('address', 24)}(?: please| pls| plz| for short| from now "
-        f"on| instead(?: of [^\0,:]{{2,16}})?)?"
+        f"on| instead(?: of [^\0,:]{{2,16}})?)?",
+        unless=r"^\W*(?:oh |ha |yeah |yes |well )*(?:sure|right|great|fine)\b|go ahead",
     ),
     _rule(f"(?:the )?name(?:'?s| is) {_any('name', 24)}"),
     _rule(
@@ -323,11 +324,13 @@ _STARTS: Final = any_of(
     "i_ i' im_ my_ we_speak live_ work_ love_ like_ hate_ enjoy_ am_ don't_ can't_ speak_ have_ "
     "moved_ prefer_ call_ lives_ works_ loves_ likes_ hates_ is_ speaks_ you_can_ never_"
 )
+_PARTED: Final = r"i (?:have |just |finally |recently )*(?:broke up|split up|separated|(?:got )?divorced)(?! with)"
+"""What somebody and I do together, so that the two are no sentences of their own."""
 _FILLER: Final = any_of(
     r"[\s\W_] (?:well|ok|okay|so|and|but|btw|fyi|actually|honestly|also|plus|oh|yes|yeah|anyway|"
     r"because|since|as|though|although|hii*|hello|heyy*|yo|there|everyone|now|currently|ugh+|omg|wow|um+|uh+|hmm+|tbh|"
     r"ngl|imo|fwiw|sorry|oops|wait|no(?=,|_wait|_i\b)|nope|haha+|damn|yep|pls|turns_out)\b",
-    r"(?:by_the_way|just_so_you_know|so_you_know|to_be_clear|just_to_be_clear|for_the_record|"
+    r"(?:by_the_way|just_so_you_know|heads_up|so_you_know|to_be_clear|just_to_be_clear|for_the_record|"
     r"in_case_you_need_it|please_note_that|note_that|note|first_of_all|to_be_honest|not_gonna_lie)\b",
     rf"i_(?:meant|mean|meant_to_(?:say|write|type))\b(?:_that)?(?=_(?:i\b|my_(?!{_KIN}\b)))",
     r"(?:please_)?(?:remember|keep_in_mind)(?:_that)?\b for_your_information\b i_should_mention_(?:that_)?",
@@ -354,7 +357,7 @@ ENGLISH: Final = Tongue(
     breaks=re.compile(
         r",(?!\d{3}|(?: [a-z]+){1,2}(?:, [a-z]+(?: [a-z]+)?){0,8},? (?:and|or) (?!i\b|i'|my\b)[a-z]+(?: "
         r"[a-z]+)?\s*[.!]*$|,? (?:and|or) (?!i\b|i'|my\b)[a-z]+(?: [a-z]+)?\s*[.!]*$)(?! \d{4})"
-        rf"|(?<!\d):|:(?!\d)|[()]| - | – |—| (?:and|but) (?={_STARTS})| (?:and )?(?:but|because|since(?= "
+        rf"|(?<!\d):|:(?!\d)|[()]| - | – |—| (?:and|but) (?!{_PARTED})(?={_STARTS})| (?:and )?(?:but|because|since(?= "
         rf"i)|so|though|although) "
     ),
     filler=re.compile(_FILLER + "*"),
