@@ -62,22 +62,6 @@ _DATE: Final = (
     rf"(?:the )?(?P<birthday>{_MONTH} (?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\d{{1,2}}(?:st|"
     rf"nd|rd|th)? (?:of )?{_MONTH}(?:,? \d{{4}})?)"
 )
-_DIETS: Final = "(?:strict |lifelong )?" + any_of(
-    "vegetarian vegan pescatarian pescetarian flexitarian lactose[_-]intolerant gluten[_-]intolerant "
-    "gluten[_-]free coeliac celiac keto teetotal(?:er)? halal kosher"
-)
-_CONDITIONS: Final = any_of(
-    "asthma (?:type_[12]_)?diabetes epilepsy (?:high_|low_)blood_pressure hypertension arthritis "
-    "migraines adhd anxiety depression coeliac_disease celiac_disease a_heart_condition "
-    "crohn's_disease"
-)
-_ILL: Final = any_of("(?:type_[12]_)?diabetic asthmatic epileptic colou?r[_-]?blind deaf blind dyslexic autistic")
-
-_FOODS: Final = any_of(
-    "gluten dairy lactose milk cheese eggs? nuts peanuts shellfish seafood fish meat pork beef soy wheat sugar",
-    "alcohol caffeine coffee spicy_food",
-)
-
 _UNTIL: Final = r"(?: (?:right now|now|this week|this month|these days|(?:until|till|til|through) [^\0,:]{2,20}))?"
 
 _NOT_THAT: Final = r"(?:,? not [^\0,:]{2,16})?"
@@ -165,14 +149,15 @@ _BODY: Final = (
     _rule(f"be~ {_ADV}allergic to {_any('allergy')}{_MORE}", opens=True),
     _rule(f"have~(?: got)? an? {_ADV}(?:severe |bad |mild |serious )?{_any('allergy', 30)} allergy"),
     _rule(f"have~ an? (?:severe |bad |mild |serious )?allergy to {_any('allergy')}"),
-    _rule(f"be~ (?:no longer|not) (?:an? )?(?P<diet>{_DIETS}){_NO_MORE}", negates=True),
-    _rule(f"(?:stopped|quit) being (?:an? )?(?P<diet>{_DIETS})", negates=True),
-    _rule(f"(?:be~|have~ been|been) {_ADV}(?:an? )?(?P<diet>{_DIETS}){_SINCE}", bare=True),
-    _rule(f"(?P<diet>{_DIETS}) (?:since|for) [\\w ]{{3,20}}", opens=True),
-    _rule(rf"(?P<diet>don't~ (?:eat|drink) {_FOODS}) any ?more"),
+    _rule(f"be~ (?:no longer|not) (?:an? )?(?P<diet>{values.DIETS}){_NO_MORE}", negates=True),
+    _rule(f"(?:stopped|quit) being (?:an? )?(?P<diet>{values.DIETS})", negates=True),
+    _rule(f"(?:be~|have~ been|been) {_ADV}(?:an? )?(?P<diet>{values.DIETS}){_SINCE}", bare=True),
+    _rule(f"(?P<diet>{values.DIETS}) (?:since|for) [\\w ]{{3,20}}", opens=True),
+    _rule(rf"(?P<diet>don't~ (?:eat|drink) {values.FOODS}) any ?more"),
     _rule(r"(?P<diet>(?:don't~|never|can't|cannot) (?:eats?|drinks?) [^\0,:]{2,40}?)" + _MORE),
     _rule(
-        rf"(?P<diet>(?:can't|cannot) (?:have|eat|drink) (?:any )?{_FOODS}(?:,? (?:and|or) {_FOODS})?)" + _MORE,
+        rf"(?P<diet>(?:can't|cannot) (?:have|eat|drink) (?:any )?{values.FOODS}(?:,? (?:and|or) {values.FOODS})?)"
+        + _MORE,
         opens=True,
     ),
     _rule(
@@ -183,8 +168,8 @@ _BODY: Final = (
         r"(?:keep~|follow~) (?:an? )?(?P<diet>kosher|halal|vegetarian diet|vegan diet|keto diet|gluten[- "
         r"]free diet|low[- ]\w+ diet)"
     ),
-    _rule(f"(?:have~|suffer~ from) (?P<health>{_CONDITIONS})"),
-    _rule(f"be~ {_ADV}(?:an? )?(?P<health>{_ILL})"),
+    _rule(f"(?:have~|suffer~ from) (?P<health>{values.CONDITIONS})"),
+    _rule(f"be~ {_ADV}(?:an? )?(?P<health>{values.ILL})"),
 )
 
 _LOVE: Final = any_of("like~ love~ enjoy~ adore~")

@@ -10,6 +10,20 @@ from memory.rules.grammar import any_of
 SPECIES: Final = any_of(
     "dog puppy cat kitten rabbit bunny hamster parrot tortoise turtle guinea_pig horse pony goldfish lizard"
 )
+DIETS: Final = "(?:strict |lifelong )?" + any_of(
+    "vegetarian vegan pescatarian pescetarian flexitarian lactose[_-]intolerant gluten[_-]intolerant "
+    "gluten[_-]free coeliac celiac keto teetotal(?:er)? halal kosher"
+)
+CONDITIONS: Final = any_of(
+    "asthma (?:type_[12]_)?diabetes epilepsy (?:high_|low_)blood_pressure hypertension arthritis "
+    "migraines adhd anxiety depression coeliac_disease celiac_disease a_heart_condition "
+    "crohn's_disease"
+)
+ILL: Final = any_of("(?:type_[12]_)?diabetic asthmatic epileptic colou?r[_-]?blind deaf blind dyslexic autistic")
+FOODS: Final = any_of(
+    "gluten dairy lactose milk cheese eggs? nuts peanuts shellfish seafood fish meat pork beef soy wheat sugar",
+    "alcohol caffeine coffee spicy_food",
+)
 TERSE: Final = any_of("short brief concise detailed simple casual formal to_the_point")
 STYLES: Final = (
     TERSE + r" (?:answers|replies|responses)(?: (?:with|without) (?:emojis?|jargon|bullet points|examples))?"
