@@ -98,7 +98,7 @@ _WHERE: Final = (
         opens=True,
         unless="搬走|后来|又搬|明年|下个?月|下周|办公|公司|座位|工位",
     ),
-    _rule(f"的?(?:老家|家乡|故乡)[是在]{_any('origin')}的?", opens=True),
+    _rule(f"的?(?:老家|家乡|故乡)[是在](?![装下刮停拆涨办盖修过封]){_any('origin')}的?", opens=True),
     _rule(f"(?:现在|目前)?base[在是]? ?{_any('home')}的?", opens=True),
     _rule(f"(?:是从?|系|来自){_any('origin')}(?:来的|人)"),
     _rule(f"来自{_any('origin')}"),
@@ -155,7 +155,8 @@ _WORK: Final = (
     ),
     _rule(f"{_RECENTLY}(?:转行|改行)(?:做|当|干)?了?{_any('job', 16)}", opens=True),
     _rule(
-        rf"{_RECENTLY}(?:入职|加入)了?[^\0,:]{{1,12}}?(?:做|当|担任|任)(?:一?[名个位])?{_any('job', 16)}", opens=True
+        rf"{_RECENTLY}(?:入职|加入)了?[^\0,:才就后知要]{{1,12}}?(?:做|当|担任|任)(?:一?[名个位])?{_any('job', 16)}",
+        opens=True,
     ),
     _rule("(?P<fact>(?:在|正在|现在)*[读上念](?:研[一二三]|博[一二三四]|大[一二三四]|高[一二三]|初[一二三]))了?"),
     _rule(rf"在[^\0,:]{{1,14}}?(?:做|当|担任|任)(?:一?[名个位])?{_any('job', 16)}", opens=True),

@@ -70,7 +70,8 @@ def endings(clause: Clause) -> Iterator[Statement]:
 
 def _ended(clause: Clause, groups: dict[str, str | None], found: re.Match[str]) -> Iterator[Statement]:
     name = groups.get("name")
-    if name and _NO_NAME.fullmatch(name):
+    written = clause.written[slice(*found.span("name"))] if name else ""
+    if name and (_NO_NAME.fullmatch(name) or written[0].islower()):
         return
     if not dates.holds_time(clause.written):
         yield Statement(FACT, clause.written, SELF, clause)
@@ -81,6 +82,5 @@ def _ended(clause: Clause, groups: dict[str, str | None], found: re.Match[str]) 
         yield Statement("name", "", kin, clause, negates=True)
         return
     partners = _PARTNERS[clause.tongue.code][bool(groups.get("unwed"))]
-    written = clause.written[slice(*found.span("name"))] if name else ""
     for partner in partners:
         yield Statement("name", written, partner, clause, negates=True)

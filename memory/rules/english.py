@@ -152,7 +152,7 @@ _BODY: Final = (
     _rule(f"be~ (?:no longer|not) (?:an? )?(?P<diet>{values.DIETS}){_NO_MORE}", negates=True),
     _rule(f"(?:stopped|quit) being (?:an? )?(?P<diet>{values.DIETS})", negates=True),
     _rule(f"(?:be~|have~ been|been) {_ADV}(?:an? )?(?P<diet>{values.DIETS}){_SINCE}", bare=True),
-    _rule(f"(?P<diet>{values.DIETS}) (?:since|for) [\\w ]{{3,20}}", opens=True),
+    _rule(f"(?P<diet>{values.DIETS}) since [\\w ]{{3,16}}", opens=True),
     _rule(rf"(?P<diet>don't~ (?:eat|drink) {values.FOODS}) any ?more"),
     _rule(r"(?P<diet>(?:don't~|never|can't|cannot) (?:eats?|drinks?) [^\0,:]{2,40}?)" + _MORE),
     _rule(
@@ -203,7 +203,7 @@ _TASTE: Final = (
     ),
     _rule(f"hobb(?:y is|ies are) {_any('like')}"),
     _rule(f"{_ADV}prefer~ {_any('like', 24)} over [^\0,:]{{2,24}}"),
-    _rule(f"{_ADV}prefer~ (?![a-z]+ing\\b){_any('like', 24)} to [^\0,:]{{2,24}}"),
+    _rule(f"{_ADV}prefer~ (?![a-z]+ing\\b){_any('like', 24)} to (?!go\\b)[^\0,:]{{2,24}}"),
 )
 
 _AT_WORK: Final = (
@@ -259,11 +259,11 @@ _SENTENCES: Final = (
         f"on| instead(?: of [^\0,:]{{2,16}})?)?",
         unless=r"^\W*(?:oh |ha |yeah |yes |well )*(?:sure|right|great|fine)\b|go ahead",
     ),
-    _rule(f"(?:the )?name(?:'?s| is) {_any('name', 24)}"),
+    _rule(f"(?:the )?name(?:'?s| is) {_any('name__named', 24)}"),
     _rule(
         f"{_any('address', 24)} (?:is|works|will do) ?(?:just |totally |perfectly )?(?:fine|ok|okay|enough|better)?",
         needs=r"\bcall(?:ing)? me (?!back|later|again|now|today|tonight|tomorrow|late|early|please|any ?more|ever)"
-        r"[^\W\d_]+[,.;!] ",
+        r"[^\W\d_]+[,;] ",
     ),
     _rule(f"my (?:flat|apartment|house|place) is in {_any('home__named')}"),
     _rule("we (?:keep|eat) (?P<diet>kosher|halal|vegetarian|vegan)(?: at home)?"),

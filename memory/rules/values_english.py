@@ -209,6 +209,8 @@ def fits(attribute: str, words: str, written: str, clause: str) -> bool:
     match attribute:
         case "name" | "address" | "pet":
             return is_english_name(words, written, clause)
+        case "name__named":
+            return written[0].isupper() and is_english_name(words, written, clause)
         case "home__named":
             return written[0].isupper() and _is_english_place(words, written, clause)
         case "home" | "origin":
