@@ -51,7 +51,7 @@ _ONE_TIME: Final = _one_of(
     r"(?:(?:verification|security|login|auth(?:entication)?|2fa|sms|door|gate|alarm|unlock) code"
     r"|one[- ]time (?:code|pass\w*)"
     r"|\botp\b|\bcv[vc]2?\b)\D{0,16}\d(?:[ -]?\d){2,8}(?!\d)",
-    r"\bcode (?:that )?(?:i|they|it)[a-z' ]{0,16}(?:texted|sent|emailed|got)(?: me)?(?: is|:) ?\d(?:[ -]?\d){3,7}(?!\d)",
+    r"\bcode (?:i|they|it)[a-z' ]{0,16}(?:texted|sent|emailed|got)(?: me)?(?: is|:) ?\d(?:[ -]?\d){3,7}(?!\d)",
     r"(?<!\d)\d{4,8}\D{0,8}(?:是(?:我的|你的)?验证码|is (?:your|my|the) (?:\w+ ){0,2}code)",
 )
 _VALUE: Final = (
