@@ -202,9 +202,15 @@ def peers_bench(
 
 
 @bench.command(name="speed")
-def speed_bench(*, as_json: Json = False) -> None:
+def speed_bench(
+    *,
+    as_json: Json = False,
+    plots: Annotated[
+        Path | None, typer.Option("--plot", metavar="DIR", help="Folder for a picture: time by facts and by people.")
+    ] = None,
+) -> None:
     """Measure how fast recall is, against a plain loop and against numpy."""
-    _look(lambda: bench_speed.main(as_json=as_json))
+    _look(lambda: bench_speed.main(as_json=as_json, plots=plots))
 
 
 @bench.command(name="delivery")

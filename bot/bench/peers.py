@@ -275,18 +275,26 @@ def main(
     """
     settings = Settings().model_copy(update={"embedder": EmbedderSettings(kind=embedder)})
     try:
-        folders = chosen(data, sets)
-        return asyncio.run(
-            _printed(
-                [cut(evalset.load(folder), conversations) for folder in folders],
-                settings,
-                venvs.absolute(),
-                as_json=as_json,
-            )
-        )
+        loaded, sound = _loaded(chosen(data, sets))
+        kept = [cut(each, conversations) for each in loaded]
+        code = asyncio.run(_printed(kept, settings, venvs.absolute(), as_json=as_json))
     except (DataError, EmbedderUnavailable, ValueError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    return code if sound and loaded else 2
+
+
+def _loaded(folders: Sequence[Path]) -> tuple[list[EvalSet], bool]:
+    """The sets that can be measured, and whether none is broken; what is wrong with the others is said."""
+    loaded: list[EvalSet] = []
+    sound = True
+    for folder in folders:
+        try:
+            loaded.append(evalset.load(folder))
+        except DataError as error:
+            sys.stderr.write(f"{error}\n")
+            sound = sound and isinstance(error, evalset.NothingToMeasure)
+    return loaded, sound
 
 
 @contextlib.asynccontextmanager
