@@ -196,7 +196,6 @@ def test_a_set_that_is_not_there_and_no_embedder_are_said(
 @pytest.mark.parametrize(("questions", "code"), [([], 1), ([{"question": "in another layout"}], 2)])
 def test_a_set_that_cannot_be_measured_is_said_and_spoils_no_other(
     folder: Path,
-    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     questions: list[dict[str, Any]],
@@ -206,10 +205,10 @@ def test_a_set_that_cannot_be_measured_is_said_and_spoils_no_other(
         raise PeerFailed(f"no {kind.name}")
 
     written(folder.parent / "another", [talk("a", ("Ann", "Tea"))], questions)
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(folder.parent.parent)
     monkeypatch.setattr(peers, "choose_embedder", lambda _settings: Flat())
     monkeypatch.setattr(peers, "command_of", missing)
-    assert peers.main(folder.parent, venvs=tmp_path, as_json=True) == code
+    assert peers.main(folder.parent, venvs=folder.parent.parent, as_json=True) == code
     printed = capsys.readouterr()
     assert list(json.loads(printed.out)["sets"]) == ["mine"]
     assert str(folder.parent / "another") in printed.err
