@@ -12,12 +12,15 @@ import contextlib
 import logging
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import aiosqlite
+
+from memory.reader import Reader
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +42,7 @@ class DatabaseError(Exception):
 class Database:
     """An open database. Make one with :meth:`open`, end it with :meth:`close`."""
 
-    def __init__(self, path: Path, writer: aiosqlite.Connection, reader: aiosqlite.Connection) -> None:
+    def __init__(self, path: Path, writer: aiosqlite.Connection, reader: Reader) -> None:
         self.path = path
         self._writer = writer
         self._reader = reader
@@ -57,9 +60,9 @@ class Database:
             writer = await _connect(path)
         except (sqlite3.Error, OSError) as error:
             raise DatabaseError(f"{path}: {error}. Check that the folder exists and is writable.") from error
+        reader = Reader()
         try:
-            reader = await _connect(path)
-            await reader.execute_fetchall("PRAGMA query_only = ON")
+            await reader.open(partial(_reading, path))
         except BaseException:
             await writer.close()
             raise
@@ -74,12 +77,24 @@ class Database:
     @property
     def inside(self) -> bool:
         """Whether the current task has a transaction open (then it must not await the network)."""
-        return self._inside is not None and self._inside is asyncio.current_task()
+        return self._inside is not None and not self._reader.here and self._inside is asyncio.current_task()
 
     async def fetch(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """All rows of a query. Inside a transaction it sees that transaction's writes."""
-        connection = self._writer if self.inside else self._reader
-        return list(await connection.execute_fetchall(sql, parameters))
+        if self._reader.here:
+            return self._reader.rows(sql, parameters)
+        if self.inside:
+            return list(await self._writer.execute_fetchall(sql, parameters))
+        return await self._reader.fetch(sql, parameters)
+
+    async def together(self, reading: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run ``reading``, which awaits nothing but fetches, in one trip to the reader; it sees one moment.
+
+        What it works out between its queries is worked out in the reader's thread, where all other reads wait for it.
+        """
+        if self._reader.here or self.inside:
+            return await reading()
+        return await self._reader.drive(reading)
 
     async def execute(self, sql: str, parameters: Parameters = ()) -> int:
         """Run one write, in the open transaction or one of its own; returns the rows it touched.
@@ -160,10 +175,22 @@ async def _uncancelled(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
+_PRAGMAS: Final = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON")
+
+
+def _reading(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write, to be used in the thread that opened it."""
+    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
+    connection.row_factory = sqlite3.Row
+    for pragma in (*_PRAGMAS, "query_only = ON"):
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+    return connection
+
+
 async def _connect(path: Path) -> aiosqlite.Connection:
     connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
     connection.row_factory = sqlite3.Row
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
+    for pragma in _PRAGMAS:
         # Fetched to the end: a statement left open would forbid the VACUUM of an erasure.
         await connection.execute_fetchall(f"PRAGMA {pragma}")
     return connection

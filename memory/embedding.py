@@ -28,7 +28,7 @@ from memory.offloop import off_loop
 from memory.pages import PAGE, Pages, VectorPages, joined, resealed, told
 from memory.passages import WHOLE_BYTES, chunks
 from memory.ports import Clock, Embedder, Vector
-from memory.vectors import coded, pack, unpack
+from memory.vectors import coded, pack, pack_bytes, unpack, unpack_bytes
 from memory.wanting import HELD_BY_NONE, PART_OF_NONE, UNCUT, WAITING
 
 log = logging.getLogger(__name__)
@@ -62,6 +62,9 @@ class VectorRows:
     hashes: list[bytes]
     matrix: NDArray[np.float32]
     ids: list[int] = field(default_factory=list)
+
+
+NO_ROWS: Final = VectorRows(0, [], np.empty((0, 0), np.float32))
 
 
 @dataclass(slots=True)
@@ -312,14 +315,17 @@ class Embeddings:
         known = await self._stored_probes()
         missing = [text for text in texts if text_hash(text) not in known]
         for start in range(0, len(missing), BATCH):
-            batch = missing[start : start + BATCH]
+            batch, fresh = missing[start : start + BATCH], dict[bytes, tuple[float, bytes]]()
             for text, vector in zip(batch, await self._embedder.embed(batch), strict=True):
                 if vector is not None and await self._fits(vector):
-                    known[text_hash(text)] = vector
-                    await self._db.execute(
-                        "INSERT OR IGNORE INTO probes (model, text_hash, scale, data) VALUES (?, ?, ?, ?)",
-                        (await self._model(), text_hash(text), *pack(vector)),
-                    )
+                    fresh[text_hash(text)] = pack_bytes(vector)
+            model = await self._model()
+            await self._db.executemany(
+                "INSERT OR IGNORE INTO probes (model, text_hash, scale, data) VALUES (?, ?, ?, ?)",
+                [(model, key, *packed) for key, packed in fresh.items()],
+            )
+            # As they will be after the next start, so that nothing is judged otherwise then.
+            known |= {key: unpack_bytes(*packed) for key, packed in fresh.items()}
         blank = np.zeros(self._width or 0, np.float32)
         return np.stack([known.get(text_hash(text), blank) for text in texts])
 
@@ -431,7 +437,7 @@ class Embeddings:
 
     async def _stored_probes(self) -> dict[bytes, Vector]:
         rows = await self._db.fetch("SELECT text_hash, scale, data FROM probes WHERE model = ?", (await self._model(),))
-        return dict(zip((row["text_hash"] for row in rows), unpack(rows), strict=True)) if rows else {}
+        return {row["text_hash"]: unpack_bytes(row["scale"], row["data"]) for row in rows}
 
 
 def _range(owner: Account) -> dict[str, int]:

@@ -46,28 +46,32 @@ class EntryStore(ABC, Generic[E]):
 
         It counts as said when its newest citation was. Raises ValueError for a candidate that cites nothing.
         """
-        if not candidate.citations:
+        (made,) = await self.add_all(owner, [candidate], audience=audience, now=now)
+        return made
+
+    async def add_all(
+        self, owner: Account, candidates: Sequence[Candidate], *, audience: int, now: datetime
+    ) -> list[E]:
+        """The same for many, in their order, in as few statements as for one."""
+        if not candidates:
+            return []
+        if not all(candidate.citations for candidate in candidates):
             raise ValueError("a memory without a citation is not written")
-        (id_,) = await self._accounts.next_ids(owner)
-        content = self._content(candidate)
-        row = content | {
-            "id": id_,
-            "text_hash": text_hash(content["text"]),
-            "language": candidate.language,
-            "subject": candidate.subject,
-            "audience": audience,
-            "source": candidate.source,
-            "confidence": candidate.confidence,
-            "importance": candidate.importance,
-            "said_at": max(stamp(c.at) for c in candidate.citations),
-            "created_at": stamp(now),
-            "expires_at": None if candidate.expires_at is None else stamp(candidate.expires_at),
-        }
-        names = ", ".join(row)
-        values = ", ".join(f":{name}" for name in row)
-        await self._db.execute(f"INSERT INTO {self.table} ({names}) VALUES ({values})", row)
-        await self._cite(id_, candidate.citations)
-        return (await self.get(owner, [id_]))[id_]
+        ids = await self._accounts.next_ids(owner, len(candidates))
+        rows = [
+            self._content(candidate) | _columns(candidate, id_, audience, now)
+            for id_, candidate in zip(ids, candidates, strict=True)
+        ]
+        names = ", ".join(rows[0])
+        values = ", ".join(f":{name}" for name in rows[0])
+        filled = [row | {"text_hash": text_hash(row["text"])} for row in rows]
+        await self._db.executemany(
+            f"INSERT INTO {self.table} ({names}, text_hash) VALUES ({values}, :text_hash)", filled
+        )
+        await self._db.executemany(
+            _CITE, [_cited(id_, c) for id_, candidate in zip(ids, candidates, strict=True) for c in candidate.citations]
+        )
+        return await self._select(owner, "id BETWEEN :first AND :last", first=ids[0], last=ids[-1])
 
     async def get(self, owner: Account, ids: Iterable[int]) -> dict[int, E]:
         """The owner's visible memories among ``ids``, closed ones included."""
@@ -101,7 +105,7 @@ class EntryStore(ABC, Generic[E]):
         The later time of saying and the higher confidence stay.
         """
         async with self._db.transaction():
-            if not owner.owns(id_) or not await self._cite(id_, (citation,)):
+            if not owner.owns(id_) or not await self._cite(id_, citation):
                 return False
             await self._db.execute(
                 f"UPDATE {self.table} SET confirmed_at = max(coalesce(confirmed_at, said_at), :at),"
@@ -295,17 +299,32 @@ class EntryStore(ABC, Generic[E]):
             citations.setdefault(c["entry"], []).append(Citation(c["message"], c["quote"], moment(c["at"])))
         return [self._entry(row, _provenance(row, tuple(citations.get(row["id"], ())))) for row in rows]
 
-    async def _cite(self, entry: int, citations: Iterable[Citation]) -> int:
-        added = 0
-        for c in citations:
-            added += await self._db.execute(
-                "INSERT OR IGNORE INTO citations (entry, message, quote, at) VALUES (?, ?, ?, ?)",
-                (entry, c.message, c.quote, stamp(c.at)),
-            )
-        return added
+    async def _cite(self, entry: int, citation: Citation) -> bool:
+        return await self._db.execute(_CITE, _cited(entry, citation)) > 0
 
 
 _LIVE = "retired_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
+_CITE = "INSERT OR IGNORE INTO citations (entry, message, quote, at) VALUES (?, ?, ?, ?)"
+
+
+def _cited(entry: int, citation: Citation) -> tuple[int, int, str, int]:
+    return entry, citation.message, citation.quote, stamp(citation.at)
+
+
+def _columns(candidate: Candidate, id_: int, audience: int, now: datetime) -> dict[str, Any]:
+    """The columns that every kind has, but the hash of the text."""
+    return {
+        "id": id_,
+        "language": candidate.language,
+        "subject": candidate.subject,
+        "audience": audience,
+        "source": candidate.source,
+        "confidence": candidate.confidence,
+        "importance": candidate.importance,
+        "said_at": max(stamp(c.at) for c in candidate.citations),
+        "created_at": stamp(now),
+        "expires_at": None if candidate.expires_at is None else stamp(candidate.expires_at),
+    }
 
 
 def unit(entry: ProfileLine | Event | Fact) -> Unit:

@@ -14,7 +14,7 @@ from memory import rules
 from memory.accounts import Accounts, Chats
 from memory.answering import Answering, Heard, Waiting
 from memory.calibrating import Calibration
-from memory.db import Database
+from memory.db import Database, DatabaseError
 from memory.distill import Distiller
 from memory.embedding import Embeddings
 from memory.facts import Facts
@@ -26,6 +26,7 @@ from memory.jobs import Job, Runs, run_due
 from memory.journal import Journal, Line
 from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
 from memory.moving import Moves
+from memory.nulls import Nulls
 from memory.ports import Clock, Completer, Embedder, Reranker, TokenCounter
 from memory.profile import Profile
 from memory.promises import Deletion, Notice, Promises
@@ -90,6 +91,8 @@ class Memory:
             promises=Promises(db, self._accounts),
             waits=Waits(db),
             segments=Segments(db),
+            nulls=Nulls(db),
+            db=db,
         )
         self._indexes = Indexes(self._stores)
         self._gate = Gate(db, self._stores)
@@ -154,8 +157,13 @@ class Memory:
         return cls(db, settings, clock=clock, count=count, embedder=embedder, completer=completer, reranker=reranker)
 
     async def close(self) -> None:
-        """Finish the running write and close the file."""
-        await self._db.close()
+        """Finish the running write, store what recall has measured, and close the file."""
+        try:
+            await self._recall.measured.store()
+        except DatabaseError as error:
+            log.warning("what recall has measured is measured again after the next start: %s", error)
+        finally:
+            await self._db.close()
 
     # ---- who and where -------------------------------------------------------------------------------
 

@@ -224,6 +224,7 @@ class Forgetting:
         await self._stores.traces.erase(owner, lines)
         await self._stores.journal.erase(owner, lines)
         await self._stores.embeddings.sweep(owner)
+        await self._stores.nulls.erase(owner)
 
     async def _prove(
         self, owner: Account, deletion: Deletion, entries: Sequence[Entry], lines: Sequence[Message]

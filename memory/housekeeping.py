@@ -164,6 +164,7 @@ class Housekeeping:
     async def seal(self, now: datetime) -> Mapping[str, int]:
         """Make ready what recall needs of old rows; a change since the last time may have undone some of it."""
         del now
+        await self._recall.measured.settle()
         centre = self._recall.centre()
         return {"sealed": sum([await self._sealing.seal(owner, centre) for owner in await self._accounts.all()])}
 
@@ -195,6 +196,7 @@ class Housekeeping:
                 trimmed = await self._stores.journal.trim(owner, before=now - timedelta(days=journal_days))
                 await self._stores.embeddings.sweep(owner)
                 if trimmed:
+                    await self._stores.nulls.erase(owner)
                     self._indexes.forget(owner)
                 lines += trimmed
             if trace_days:

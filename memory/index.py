@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory import passages
-from memory.embedding import Chunk
+from memory.embedding import NO_ROWS, Chunk, VectorRows
 from memory.model import Account, Span, Unit
 from memory.offloop import off_loop
 from memory.pages import VectorPages
 from memory.parts import Parts
 from memory.ports import Vector
 from memory.postings import Postings
+from memory.sealed import Sealed
 from memory.segments import COLUMNS, EVENT, KINDS, MESSAGE, NEVER, NOWHERE, Segment, segment
 from memory.stores import Stores
 from memory.vectors import Matrix, Vectors, key_of
@@ -37,6 +38,12 @@ RARE_SHARE: Final = 0.01
 """A word is rare that no more than three rows hold, or one in a hundred."""
 _ROWS_A_UNIT: Final = 20
 """Rows whose scoring takes as long as indexing one text."""
+_ROWS_A_SEGMENT: Final = 20
+"""The same for taking a segment, which is ready."""
+_SEALED: Final = 50
+"""Vectors that are taken sealed in the time that one row takes."""
+_FEW_NEWS: Final = 256
+"""Row numbers up to which all that is new is read in one trip."""
 _FIRST_ROWS: Final = 64
 SEGMENT_ROWS: Final = 1_024
 """Rows of a segment: what is made again when one of them changes, in some 0.1 s."""
@@ -325,30 +332,47 @@ class Indexes:
             return
         if not index.newest:
             await self._open(owner, index)
-        await self._read(owner, index, newest)
-        if stores.embeddings.model is not None:
-            index.add_chunks(await stores.embeddings.chunks(owner, after=index.last_chunk))
-            rows = await stores.embeddings.rows(owner, after=index.last_vector)
-            await off_loop(partial(index.add_vectors, rows.hashes, rows.matrix, last=rows.last), size=len(rows.hashes))
+        known = max(index.newest, owner.first_id)
+        reading = partial(self._news, owner, index, newest)
+        # A turn's worth is read in one trip; of more, others' reading need not wait for all.
+        few = newest - known <= _FEW_NEWS
+        units, chunks, rows = await (stores.db.together(reading) if few else reading())
+        await off_loop(partial(index.add, units), size=len(units) * _ROWS_A_UNIT)
+        index.add_chunks(chunks)
+        await off_loop(partial(index.add_vectors, rows.hashes, rows.matrix, last=rows.last), size=len(rows.hashes))
         index.newest = newest
+
+    async def _news(self, owner: Account, index: OwnerIndex, newest: int) -> tuple[list[Unit], list[Chunk], VectorRows]:
+        """What came behind what the index holds."""
+        stores, embeddings = self._stores, self._stores.embeddings
+        units = await read_units(stores, owner, after=index.newest, upto=newest)
+        if embeddings.model is None:
+            return units, [], NO_ROWS
+        return (
+            units,
+            await embeddings.chunks(owner, after=index.last_chunk),
+            await embeddings.rows(owner, after=index.last_vector),
+        )
 
     async def _open(self, owner: Account, index: OwnerIndex) -> None:
         """Take what is sealed, and the texts of rows between that."""
-        for held in await self._stores.segments.all(owner):
-            await self._read(owner, index, held.first - 1)
-            await off_loop(partial(index.take, held.segment), size=len(held.segment.rows))
+        segments, centre, pages = await self._stores.db.together(partial(self._sealed, owner))
+        for held in segments:
+            if max(index.newest, owner.first_id - 1) < held.first - 1:
+                units = await read_units(self._stores, owner, after=index.newest, upto=held.first - 1)
+                await off_loop(partial(index.add, units), size=len(units) * _ROWS_A_UNIT)
+            await off_loop(partial(index.take, held.segment), size=_ROWS_A_SEGMENT)
             index.newest = held.last
         if self._stores.embeddings.model is not None:
-            index.vectors = Vectors(await self._stores.embeddings.centre(owner))
-            pages = await self._stores.embeddings.pages(owner)
+            index.vectors = Vectors(centre)
             if pages is not None:
-                await off_loop(partial(index.open_pages, pages), size=len(pages.keys))
+                await off_loop(partial(index.open_pages, pages), size=len(pages.keys) // _SEALED)
 
-    async def _read(self, owner: Account, index: OwnerIndex, upto: int) -> None:
-        """Read the texts behind what the index holds, up to a number."""
-        if index.newest < upto:
-            units = await read_units(self._stores, owner, after=index.newest, upto=upto)
-            await off_loop(partial(index.add, units), size=len(units) * _ROWS_A_UNIT)
+    async def _sealed(self, owner: Account) -> tuple[list[Sealed], Vector | None, VectorPages | None]:
+        segments, embeddings = await self._stores.segments.all(owner), self._stores.embeddings
+        if embeddings.model is None:
+            return segments, None, None
+        return segments, await embeddings.centre(owner), await embeddings.pages(owner)
 
     def _evict(self) -> None:
         while len(self._held) > 1 and self.nbytes > self._most_bytes:

@@ -102,10 +102,7 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
     offered = pool & ~np.isin(index.rows["id"], list(limits.exclude))
     if not limits.threshold:
         best = _first(ranking.total, offered)
-        told = ranking.explained(best)
-        return Judged(
-            tuple(_candidate(index, ranking, int(row), "full", why) for row, why in zip(best, told, strict=True))
-        )
+        return Judged(tuple(_candidates(index, ranking, best, ["full"] * len(best), ranking.explained(best))))
     offered &= telling(index, pool)
     best = _first(ranking.total, offered)
     if null is None or not len(best):
@@ -115,19 +112,24 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
     strongest = float(speaks[offered].max())
     in_time = rows_in_time(index, question, ranking, limits.now)
     most = bar.most(strongest, limits.false_positives, in_time=bool(in_time))
-    candidates: list[Contender] = []
+    levels = bar.best.levels(speaks[best].tolist())
+    bands = bar.bands(strongest, speaks[best], levels, limits.false_positives)
+    chosen: list[tuple[int, Band]] = []
     left_out: list[tuple[int, str]] = []
-    for row, why in zip(best.tolist(), ranking.explained(best), strict=True):
-        chosen: Band | None = bar.band(strongest, float(speaks[row]), limits.false_positives)
+    for place, (row, id_) in enumerate(zip(best.tolist(), index.rows["id"][best].tolist(), strict=True)):
         by_time = in_time.get(row)
-        chosen = by_time if by_time == "full" else chosen or by_time
-        if chosen is None:
-            left_out.append((int(index.rows["id"][row]), "unrelated"))
-        elif most is not None and chosen == "perhaps" and len(candidates) >= most:
-            left_out.append((int(index.rows["id"][row]), "unsure"))
+        band = by_time if by_time == "full" else bands[place] or by_time
+        if band is None:
+            left_out.append((id_, "unrelated"))
+        elif most is not None and band == "perhaps" and len(chosen) >= most:
+            left_out.append((id_, "unsure"))
         else:
-            reasons = why | {"level": round(bar.best.level(float(speaks[row])), 4)}
-            candidates.append(_candidate(index, ranking, row, chosen, reasons))
+            chosen.append((place, band))
+    kept = [place for place, _ in chosen]
+    reasons = ranking.explained(best[kept])
+    for place, reason in zip(kept, reasons, strict=True):
+        reason["level"] = round(levels[place], 4)
+    candidates = _candidates(index, ranking, best[kept], [band for _, band in chosen], reasons)
     return Judged(
         tuple(candidates),
         round(bar.best.level(strongest), 6),
@@ -209,16 +211,34 @@ def _narrow_past(span: Span, now: datetime) -> bool:
     return span.end <= now and span.end - span.start <= NARROW
 
 
-def _candidate(index: OwnerIndex, ranking: Ranking, row: int, chosen: Band, why: dict[str, float]) -> Contender:
+def _candidates(
+    index: OwnerIndex,
+    ranking: Ranking,
+    rows: NDArray[np.intp],
+    bands: Sequence[Band],
+    reasons: Sequence[dict[str, float]],
+) -> list[Contender]:
+    """These rows as they may be shown, each with what speaks for it."""
     columns = index.rows
-    message = columns["kind"][row] == MESSAGE
-    before = int(columns["previous"][row])
-    asked = message and before != NOWHERE and bool(columns["asks"][before])
-    return Contender(
-        id=int(columns["id"][row]),
-        kind=KINDS[columns["kind"][row]],
-        score=round(float(ranking.total[row]), 4),
-        band=chosen,
-        asked=int(columns["id"][before]) if asked else None,
-        scores=why,
-    )
+    ids, before = columns["id"], columns["previous"][rows]
+    follows = (columns["kind"][rows] == MESSAGE) & (before != NOWHERE) & columns["asks"][before]
+    return [
+        Contender(
+            id=id_,
+            kind=KINDS[kind],
+            score=round(score, 4),
+            band=band,
+            asked=asked if answers else None,
+            scores=reason,
+        )
+        for id_, kind, score, band, asked, answers, reason in zip(
+            ids[rows].tolist(),
+            columns["kind"][rows].tolist(),
+            ranking.total[rows].tolist(),
+            bands,
+            ids[before].tolist(),
+            follows.tolist(),
+            reasons,
+            strict=True,
+        )
+    ]

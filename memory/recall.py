@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -17,9 +16,10 @@ from memory.block import frame, line
 from memory.calibrating import Calibration, calibrate
 from memory.fusing import fused
 from memory.index import Indexes, OwnerIndex
-from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, usable_rows, visible
+from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, visible
 from memory.lexicon import after_the_bot, asked_in, asking_part, asks_memory, is_question, needs_context, personal
-from memory.model import PRIVATE, SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
+from memory.measured import Measured
+from memory.model import SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
 from memory.offloop import off_loop
 from memory.ports import Completer, EmbedderUnavailable, Reranker, TokenCounter, Vector
 from memory.reranking import reranked
@@ -29,7 +29,7 @@ from memory.shipped import Probes, Shipped
 from memory.showing import NO_HITS, OFTEN, Forms, LeftOut, LongHits, Read, Shelf, forms, memory_unit, read, units
 from memory.slots import slot
 from memory.stores import Stores
-from memory.threshold import NOTHING_BELOW, Null, measure, telling
+from memory.threshold import NOTHING_BELOW
 from memory.words import query_terms
 
 __all__ = ["Recall", "RecallOptions", "visible"]
@@ -51,8 +51,8 @@ CONTEXT_CHARACTERS: Final = 400
 """Most that is taken of the turns before a question that needs them."""
 AT_ONCE: Final = 4
 """Recalls at work at a time; the loop's lag is that times the work of one (NUMBERS, section 6)."""
-NULLS_KEPT: Final = 4_096
-"""Measured nulls held; each is a handful of numbers."""
+SCORED: Final = 10
+"""Rows scored in the time in which one is made ready: they are columns by then. A thousand take 1.5 ms in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +108,14 @@ class Recall:
             self._rewriter = Rewriter(completer, seconds=settings.rewrite_seconds)
         self._at_once = asyncio.Semaphore(AT_ONCE)
         self._shipped = Shipped(stores.embeddings)
-        self._nulls: OrderedDict[tuple[int, int, str, bool, str | None], Null] = OrderedDict()
+        self.measured = Measured(stores, indexes)
+        """What foreign questions find in the memories."""
 
     async def warm(self) -> None:
         """Embed the shipped questions now, so that no recall has to wait for it; a failure is tried again later."""
         for tongue in ("zh", "en"):
             await self._shipped.fetch(tongue)
+        await self.measured.program()
 
     def centre(self) -> Vector | None:
         """What vectors of the present model are coded around; None until what ships has vectors."""
@@ -142,11 +144,13 @@ class Recall:
         candidates = await self._ordered(owner, question, judged.candidates, limits, notes)
         async with self._at_once:
             shelf = self._shelf(owner, options)
-            left_out = _fill(shelf, await self._always(owner, room=room, now=now), within=ALWAYS_TOKENS)
+            reading = partial(self._first_read, owner, candidates, room=room, now=now)
+            always_read, first = await self._stores.db.together(reading)
+            left_out = _fill(shelf, always_read, within=ALWAYS_TOKENS)
             always = len(shelf.units)
             if options.everything:
                 left_out += _fill(shelf, await self._known(owner, room=room, now=now))
-            left_out += await self._show(shelf, owner, candidates, hits, limits)
+            left_out += await self._show(shelf, owner, candidates, hits, limits, first=first)
         if judged.fused:
             # What the question found has its place for sure; only then is it put in order.
             shelf.units[always:] = sorted(shelf.units[always:], key=lambda unit: -unit.score)
@@ -159,14 +163,33 @@ class Recall:
             arms=judged.arms,
         )
 
+    async def _first_read(
+        self, owner: Account, candidates: Sequence[Contender], *, room: Chat, now: datetime
+    ) -> tuple[list[Forms], Read]:
+        """What is read on every turn, and the first of the candidates: one trip to the file for nearly every recall."""
+        always = await self._always(owner, room=room, now=now)
+        return always, await read(self._stores, owner, candidates[:READ_AT_ONCE], room=room, now=now)
+
     async def _show(
-        self, shelf: Shelf, owner: Account, candidates: Sequence[Contender], hits: LongHits, limits: Limits
+        self,
+        shelf: Shelf,
+        owner: Account,
+        candidates: Sequence[Contender],
+        hits: LongHits,
+        limits: Limits,
+        *,
+        first: Read,
     ) -> list[tuple[int, str]]:
-        """Read candidates, the best first, and put them on the shelf until it is full; what is not shown and why."""
+        """Read candidates, the best first, and put them on the shelf until it is full; what is not shown and why.
+
+        ``first`` is what the first of them are.
+        """
         left_out: list[tuple[int, str]] = []
         for start in range(0, len(candidates), READ_AT_ONCE):
-            part = candidates[start : start + READ_AT_ONCE]
-            found = await read(self._stores, owner, part, room=limits.room, now=limits.now)
+            part, found = candidates[start : start + READ_AT_ONCE], first
+            if start:
+                reading = partial(read, self._stores, owner, part, room=limits.room, now=limits.now)
+                found = await self._stores.db.together(reading)
             refused = sum(reason == "budget" for _, reason in left_out)
             left_out += _fill(shelf, units(part, found, hits, limits.exclude), refused=refused)
             if sum(reason == "budget" for _, reason in left_out) >= REFUSALS:
@@ -283,29 +306,14 @@ class Recall:
 
     async def _judge(self, owner: Account, asked: _Asked, limits: Limits) -> tuple[Judged, LongHits]:
         async with self._indexes.of(owner) as index:
-            null = await self._null(owner, index, asked, limits) if limits.threshold else None
-            work = partial(judge, index, asked.question, null, asked.foreign, limits)
-            judged = await off_loop(work, size=len(index.rows))
+            question, foreign, null = asked.question, asked.foreign, None
+            if limits.threshold:
+                null = await self.measured.null(
+                    owner, index, foreign, limits, language=asked.language, talk=not question.asks
+                )
+            work = partial(judge, index, question, null, foreign, limits)
+            judged = await off_loop(work, size=len(index.rows) // SCORED)
             return judged, _hits(index, asked.question, judged.candidates)
-
-    async def _null(self, owner: Account, index: OwnerIndex, asked: _Asked, limits: Limits) -> Null | None:
-        """What foreign questions find in what may be used here; measured again once that has changed enough."""
-        pool, foreign = usable_rows(index, limits), asked.foreign
-        rows = int(pool.sum())
-        if not telling(index, pool).any():
-            return None
-        place = PRIVATE if limits.room.private else limits.room.audience
-        talk = not asked.question.asks
-        lot = foreign.talk if talk else foreign.asked
-        key = (owner.no, place, asked.language, talk, self._stores.embeddings.model)
-        null = self._nulls.get(key)
-        if null is None or not null.fits(rows, vectors=0 if lot.vectors is None else len(index.vectors)):
-            null = await off_loop(partial(measure, index, foreign, pool, talk=talk), size=rows * len(lot.terms))
-            self._nulls[key] = null
-        self._nulls.move_to_end(key)
-        if len(self._nulls) > NULLS_KEPT:
-            self._nulls.popitem(last=False)
-        return null
 
 
 def _search_text(question: str, context: tuple[str, ...]) -> str:

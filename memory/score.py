@@ -105,13 +105,16 @@ class Ranking:
     def explained(self, rows: NDArray[np.intp], weights: Mapping[str, float] = WEIGHTS) -> list[dict[str, float]]:
         """The same for many rows, in their order."""
         told = {name: weights.get(name, 1.0) * values[rows] for name, values in self.terms.items()}
-        columns = [np.round(values, 3).tolist() for values in told.values()]
+        columns = {name: np.round(values, 3).tolist() for name, values in told.items() if values.any()}
         cosines = np.round(self.cosine[rows], 3).tolist()
-        return [
-            {name: value for name, value in zip(told, values, strict=True) if value}
-            | ({} if math.isnan(cosine) else {"cosine": cosine})
-            for cosine, *values in zip(cosines, *columns, strict=True)
-        ]
+        reasons = [
+            {name: value for name, value in zip(columns, values, strict=True) if value}
+            for values in zip(*columns.values(), strict=True)
+        ] or [{} for _ in cosines]
+        for reason, cosine in zip(reasons, cosines, strict=True):
+            if not math.isnan(cosine):
+                reason["cosine"] = cosine
+        return reasons
 
 
 def rank(
@@ -192,8 +195,9 @@ def meaning(cosine: Column, pool: Mask, usual: tuple[float, float] | None) -> Co
     known = pool & ~np.isnan(cosine)
     if not known.any():
         return np.zeros(len(pool))
-    own = (float(cosine[known].mean()), float(cosine[known].std()))
-    return np.where(known, standard(np.nan_to_num(cosine), known, usual or own), 0.0)
+    if usual is None:
+        usual = (float(cosine[known].mean()), float(cosine[known].std()))
+    return np.where(known, standard(np.nan_to_num(cosine), known, usual), 0.0)
 
 
 def of_the_named(index: OwnerIndex, question: Question) -> Column:

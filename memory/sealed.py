@@ -6,15 +6,19 @@ same transaction (triggers of the table see to that), and it is made again when 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
+from typing import Final
 
 import numpy as np
 
 from memory.db import Database
 from memory.model import Account
+from memory.offloop import off_loop
 from memory.segments import COLUMNS, Frozen, Segment, reading, thawed
+
+ROWS_TO_TELL: Final = 6_000
+"""What it costs to work out how this program reads texts, once, in the rows that off_loop counts by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ class Segments:
     async def _told(self) -> bytes:
         """How this program reads texts; worked out once."""
         if self._reading is None:
-            self._reading = await asyncio.to_thread(reading)
+            self._reading = await off_loop(reading, size=ROWS_TO_TELL)
         return self._reading
 
     async def holding(self, owner: Account, ids: Iterable[int]) -> bool:

@@ -15,8 +15,8 @@ from memory.stores import Stores
 
 SEGMENT_IDS: Final = 2_048
 """Row numbers a segment stands for; about half of them are texts, which take 0.1 s to read in a thread."""
-LEAST_IDS: Final = 512
-"""Row numbers behind the last segment from which another one is made; until then they are few enough to be read."""
+LEAST_IDS: Final = 64
+"""Row numbers behind the last segment from which they are sealed; until then they are few enough to be read."""
 _ROWS_A_TEXT: Final = 20
 """What it costs to read a text, in the rows that :func:`memory.offloop.off_loop` counts by."""
 
@@ -39,9 +39,10 @@ class Sealing:
         return made
 
     async def _segment(self, owner: Account, first: int, last: int) -> bool:
-        """Seal one range, unless somebody has meanwhile."""
+        """Seal one range, smaller segments at its beginning included, unless somebody has meanwhile."""
         async with self._db.transaction():
-            if any(start <= last and end >= first for start, end in await self._stores.segments.covered(owner)):
+            covered = await self._stores.segments.covered(owner)
+            if any(start <= last and end >= first and not first <= start <= end < last for start, end in covered):
                 return False
             units = await read_units(self._stores, owner, after=first - 1, upto=last)
             units.sort(key=lambda unit: unit.id)
@@ -52,12 +53,21 @@ class Sealing:
 
 
 def _unsealed(covered: list[tuple[int, int]], lowest: int, newest: int) -> list[tuple[int, int]]:
-    """The ranges that want a segment: every gap between two, and what has come together behind the last."""
+    """The ranges that want a segment: every gap between two, and what has come together behind the last.
+
+    That is sealed together with the segments before it that are no larger, so that few are small, and no row is sealed
+    more often than the size of a segment doubles.
+    """
     ends = [(lowest - 1, lowest - 1), *covered, (newest + 1, newest + 1)]
     gaps = [(before + 1, after - 1) for (_, before), (after, _) in pairwise(ends)]
     tail = gaps.pop()
     if tail[1] - tail[0] >= LEAST_IDS:
-        gaps.append(tail)
+        first, last = tail
+        for start, end in reversed(covered):
+            if end != first - 1 or end - start > last - first or last - start >= SEGMENT_IDS:
+                break
+            first = start
+        gaps.append((first, last))
     return [
         (first, min(first + SEGMENT_IDS - 1, stop))
         for start, stop in gaps

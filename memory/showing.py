@@ -205,7 +205,7 @@ class Shelf:
         self._cost = cost
         self._budget = budget
         self._spent = 0
-        self._words: list[frozenset[str]] = []
+        self._words: list[frozenset[str] | None] = []
         self._texts: dict[str, int] = {}
         self.units: list[Recalled] = []
 
@@ -229,7 +229,7 @@ class Shelf:
         if form is None:
             return "budget"
         self._texts[_plain(whole.text)] = len(self.units)
-        self._words.append(frozenset(terms(form.text)))
+        self._words.append(None)
         self.units.append(form)
         return None
 
@@ -253,13 +253,22 @@ class Shelf:
         same = self._texts.get(_plain(unit.text))
         if same is not None:
             return same
-        words, sources = frozenset(terms(_without_small_talk(unit.text))), set(unit.cites)
-        near = [place for place, kept in enumerate(self.units) if sources.intersection(kept.cites)]
-        covered = words.intersection(chain.from_iterable(self._words[place] for place in near))
-        need = COVERED * len(words)
-        if not near or len(covered) < need:
+        sources = set(unit.cites)
+        near = [place for place, kept in enumerate(self.units) if not sources.isdisjoint(kept.cites)]
+        if not near:
             return None
-        return max(near, key=lambda place: (len(words & self._words[place]) >= need, self.units[place].score))
+        words = frozenset(terms(_without_small_talk(unit.text)))
+        need = COVERED * len(words)
+        if len(words.intersection(chain.from_iterable(map(self._words_at, near)))) < need:
+            return None
+        return max(near, key=lambda place: (len(words & self._words_at(place)) >= need, self.units[place].score))
+
+    def _words_at(self, place: int) -> frozenset[str]:
+        """The words of a unit shown, worked out once one of the same source comes after it."""
+        known = self._words[place]
+        if known is None:
+            known = self._words[place] = frozenset(terms(self.units[place].text))
+        return known
 
 
 def _without_small_talk(text: str) -> str:

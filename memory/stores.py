@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from memory.db import Database
 from memory.embedding import Embeddings
 from memory.facts import Facts
 from memory.journal import Journal
+from memory.nulls import Nulls
 from memory.profile import Profile
 from memory.promises import Promises
 from memory.sealed import Segments
@@ -37,6 +39,8 @@ class Stores:
     promises: Promises
     waits: Waits
     segments: Segments
+    nulls: Nulls
+    db: Database
 
     @property
     def entries(self) -> tuple[Profile, Timeline, Facts]:

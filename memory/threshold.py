@@ -7,9 +7,10 @@ memory, and a real question's evidence is read as a level (0 to 1) on their curv
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
 from typing import Final, Literal
 
@@ -98,6 +99,11 @@ class Curve:
         """Share of foreign questions that stay below a value."""
         return NormalDist(self.middle, self.spread).cdf(value)
 
+    def levels(self, values: Iterable[float]) -> list[float]:
+        """The level of each value."""
+        below = NormalDist(self.middle, self.spread).cdf
+        return [below(value) for value in values]
+
     def value(self, level: float) -> float:
         """The value at a level; the inverse of :meth:`level`."""
         return NormalDist(self.middle, self.spread).inv_cdf(level)
@@ -125,11 +131,22 @@ class Bar:
 
         ``false_positives`` is the share of foreign questions that may get the full budget.
         """
-        level = self.best.level(best)
-        if level < self.nothing or item < self.floor + self.beside * max(best - self.floor, 0.0):
-            return None
-        sure = 1 - false_positives
-        return "full" if level >= sure and self.best.level(item) >= min(self.likely, sure) else "perhaps"
+        (band,) = self.bands(best, np.array([item]), self.best.levels([item]), false_positives)
+        return band
+
+    def bands(
+        self, best: float, items: Column, levels: Sequence[float], false_positives: float
+    ) -> list[Literal["full", "perhaps"] | None]:
+        """The same for many items, given the level of each."""
+        level, sure = self.best.level(best), 1 - false_positives
+        if level < self.nothing:
+            return [None] * len(items)
+        shown = items >= self.floor + self.beside * max(best - self.floor, 0.0)
+        likely = min(self.likely, sure) if level >= sure else math.inf
+        return [
+            ("full" if own >= likely else "perhaps") if is_shown else None
+            for is_shown, own in zip(shown.tolist(), levels, strict=True)
+        ]
 
     def most(self, best: float, false_positives: float, *, in_time: bool = False) -> int | None:
         """How many items a question may show; None: as many as fit the budget.
@@ -173,6 +190,23 @@ class Null:
     def fits(self, rows: int, *, vectors: int) -> bool:
         """Whether it still speaks for a memory that has grown to so many rows and vectors."""
         return _near(rows, self.rows) and _near(vectors, self.vectors)
+
+    def packed(self) -> str:
+        """All its numbers, exactly."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def unpacked(cls, data: str) -> Null:
+        """A null again."""
+        told = json.loads(data)
+        cosine = None if told["cosine"] is None else Curve(**told["cosine"])
+        alone, both = (
+            None if bar is None else Bar(**(bar | {"best": Curve(**bar["best"])}))
+            for bar in (told["alone"], told["both"])
+        )
+        if alone is None:
+            raise ValueError("a null has a bar for words")
+        return cls(told["rows"], told["vectors"], cosine, alone, both)
 
     def evidence(self, clues: Clues) -> Column:
         """How much each row speaks for a question, in log-odds but for a constant."""

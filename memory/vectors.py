@@ -117,6 +117,17 @@ def unpack(rows: Sequence[Any]) -> NDArray[np.float32]:
     return matrix
 
 
+def pack_bytes(vector: Vector) -> tuple[float, bytes]:
+    """A vector of which a byte a number tells enough, as (scale, bytes)."""
+    peak = float(np.abs(vector).max())
+    return peak / _TOP, np.rint(vector * (_TOP / peak)).astype(np.int8).tobytes()
+
+
+def unpack_bytes(scale: float, data: bytes) -> Vector:
+    """The vector again, of length 1 but for rounding if it was."""
+    return np.asarray(np.frombuffer(data, np.int8) * np.float32(scale), dtype=np.float32)
+
+
 def key_of(text_hash: bytes) -> int:
     """What a text hash is found by in memory: its first 8 bytes, in which two of one owner's never agree."""
     return int.from_bytes(text_hash[:8], "little")

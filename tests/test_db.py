@@ -302,3 +302,40 @@ async def test_scrubbing_takes_the_copies_of_migrations_along(db: Database) -> N
 
 def test_the_application_id_is_the_one_in_the_file_header() -> None:
     assert 0 < APPLICATION_ID < 2**31
+
+
+async def test_what_is_read_together_sees_one_moment_and_takes_one_trip(db: Database) -> None:
+    await db.execute(ADD, ("a",))
+    other = sqlite3.connect(db.path, isolation_level=None, check_same_thread=False)
+
+    async def twice() -> tuple[list[str], list[str]]:
+        before = await names(db)
+        other.execute(ADD, ("b",))
+        return before, await names(db)
+
+    assert await db.together(twice) == (["a"], ["a"])
+    other.close()
+    assert await names(db) == ["a", "b"]
+
+
+async def test_inside_a_transaction_what_is_read_together_sees_its_writes(db: Database) -> None:
+    async with db.transaction():
+        await db.execute(ADD, ("a",))
+        assert await db.together(lambda: names(db)) == ["a"]
+
+
+async def test_reading_together_waits_for_nothing_else_and_its_errors_come_through(db: Database) -> None:
+    async def broken() -> None:
+        await db.fetch("SELECT missing")
+
+    with pytest.raises(RuntimeError, match="nothing but the reader"):
+        await db.together(lambda: asyncio.sleep(0))
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        await db.together(broken)
+    assert await db.together(lambda: names(db)) == []
+
+
+async def test_nobody_reads_from_a_closed_database(db: Database) -> None:
+    await db.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        await db.fetch(NAMES)

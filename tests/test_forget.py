@@ -15,6 +15,7 @@ from memory.embedding import Embeddings, spoken, text_hash
 from memory.forget import ErasureError, Forgetting, PickError, Plan
 from memory.journal import Line
 from memory.model import Account, Candidate, Citation, Message
+from memory.nulls import Nulls
 from memory.ports import Vector
 from memory.promises import Promises
 from memory.sealed import Segments
@@ -94,6 +95,8 @@ async def world(tmp_path: Path, clock: Clock) -> AsyncIterator[World]:
         Promises(shelf.db, shelf.accounts),
         Waits(shelf.db),
         Segments(shelf.db),
+        Nulls(shelf.db),
+        shelf.db,
     )
     yield World(shelf, stores, Forgetting(shelf.db, stores, shelf.sessions, timedelta(minutes=10)))
     await shelf.db.close()

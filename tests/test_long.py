@@ -22,6 +22,7 @@ from memory.forget import Forgetting
 from memory.index import Indexes
 from memory.journal import Line
 from memory.model import Message, Recalled
+from memory.nulls import Nulls
 from memory.passages import chunks
 from memory.ports import Vector
 from memory.promises import Promises
@@ -104,6 +105,8 @@ def world_of(shelf: Shelf) -> World:
         Promises(shelf.db, shelf.accounts),
         Waits(shelf.db),
         Segments(shelf.db),
+        Nulls(shelf.db),
+        shelf.db,
     )
     indexes = Indexes(stores)
     recall = Recall(stores, indexes, RecallSettings(timeout_seconds=2.0), len)

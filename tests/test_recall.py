@@ -18,6 +18,7 @@ from memory.block import block
 from memory.embedding import Embeddings, text_hash
 from memory.index import Indexes
 from memory.model import EVERYWHERE, Account, Candidate, Chat, Entry, Message, Recollection, Span
+from memory.nulls import Nulls
 from memory.ports import EmbedderUnavailable, Vector
 from memory.promises import Promises
 from memory.recall import Recall, RecallOptions
@@ -109,6 +110,8 @@ def world_of(shelf: Shelf, embedder: Meanings | None, *, timeout: float = 2.0, m
         promises=Promises(shelf.db, shelf.accounts),
         waits=Waits(shelf.db),
         segments=Segments(shelf.db),
+        nulls=Nulls(shelf.db),
+        db=shelf.db,
     )
     indexes = Indexes(stores, most_bytes=most_bytes)
     return World(shelf, stores, indexes, Recall(stores, indexes, RecallSettings(timeout_seconds=timeout), len))

@@ -21,6 +21,7 @@ from memory.embedding import Embeddings
 from memory.facts import Facts
 from memory.journal import Journal, Line
 from memory.model import PRIVATE, Account, Candidate, Chat, Citation
+from memory.nulls import Nulls
 from memory.ports import Vector
 from memory.profile import Profile
 from memory.promises import Promises
@@ -131,6 +132,8 @@ def _stores(database: Database, accounts: Accounts) -> Stores:
         promises=Promises(database, accounts),
         waits=Waits(database),
         segments=Segments(database),
+        nulls=Nulls(database),
+        db=database,
     )
 
 
@@ -141,5 +144,5 @@ async def _know(database: Database, accounts: Accounts, owner: Account, texts: S
     line = Line("user", owner.name, START, "all of it")
     (message,) = await Journal(database, accounts).add(owner, chat, session, [line])
     store, cited = Facts(database, accounts), (Citation(message.id, line.text, START),)
-    for text in texts:
-        await store.add(owner, Candidate("fact", cited, "en", text=text), audience=PRIVATE, now=START)
+    facts = [Candidate("fact", cited, "en", text=text) for text in texts]
+    await store.add_all(owner, facts, audience=PRIVATE, now=START)

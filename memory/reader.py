@@ -1,0 +1,125 @@
+"""The connection that only reads, in a thread of its own: one trip for as many queries as belong together.
+
+A trip costs more than most queries (70 us against 5, NUMBERS, section 6), and far more once threads compete.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Callable, Coroutine
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Work = Callable[[], None]
+
+
+class Reader:
+    """A thread that works on one connection, in the order it is asked."""
+
+    def __init__(self) -> None:
+        self._asked: SimpleQueue[Work | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="reader", daemon=True)
+        self._connection: sqlite3.Connection | None = None
+        self._thread.start()
+
+    async def open(self, connect: Callable[[], sqlite3.Connection]) -> None:
+        """Open the connection. Raises what ``connect`` raises, and the thread ends."""
+
+        def opened() -> None:
+            self._connection = connect()
+
+        try:
+            await self._do(opened)
+        except BaseException:
+            self._asked.put(None)
+            raise
+
+    async def close(self) -> None:
+        """Let what was asked for end, then close the connection and end the thread."""
+        if self._thread.is_alive():
+            self._asked.put(None)
+            await asyncio.to_thread(self._thread.join)
+
+    @property
+    def here(self) -> bool:
+        """Whether the caller runs in this very thread."""
+        return threading.get_ident() == self._thread.ident
+
+    def rows(self, sql: str, parameters: Any) -> list[sqlite3.Row]:
+        """All rows of a query; only :attr:`here`."""
+        if self._connection is None:
+            raise sqlite3.ProgrammingError("the database is closed")
+        return self._connection.execute(sql, parameters).fetchall()
+
+    async def fetch(self, sql: str, parameters: Any) -> list[sqlite3.Row]:
+        """All rows of a query, in one trip."""
+        return await self._do(lambda: self.rows(sql, parameters))
+
+    async def drive(self, reading: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine that awaits nothing but queries of this connection, in one trip, as of one moment."""
+        return await self._do(lambda: self._at_one_moment(reading))
+
+    def _at_one_moment(self, reading: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        self.rows("BEGIN", ())
+        try:
+            return _driven(reading())
+        finally:
+            self.rows("COMMIT", ())
+
+    async def _do(self, work: Callable[[], T]) -> T:
+        if not self._thread.is_alive():
+            raise sqlite3.ProgrammingError("the database is closed")
+        loop = asyncio.get_running_loop()
+        result: asyncio.Future[T] = loop.create_future()
+
+        def done() -> None:
+            try:
+                value = work()
+            except BaseException as error:  # noqa: BLE001 (it is the asker's)
+                _tell(loop, result, error=error)
+            else:
+                _tell(loop, result, value=value)
+
+        self._asked.put(done)
+        return await result
+
+    def _work(self) -> None:
+        while (work := self._asked.get()) is not None:
+            work()
+            del work  # What it held is not kept until somebody asks again.
+        if self._connection is not None:
+            self._connection.close()
+
+
+def _driven(reading: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that never has to wait."""
+    try:
+        reading.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    reading.close()
+    raise RuntimeError("what reads in one trip waits for nothing but the reader")
+
+
+def _tell(
+    loop: asyncio.AbstractEventLoop,
+    result: asyncio.Future[T],
+    *,
+    value: T | None = None,
+    error: BaseException | None = None,
+) -> None:
+    def tell() -> None:
+        if result.cancelled():
+            return
+        if error is not None:
+            result.set_exception(error)
+        else:
+            result.set_result(value)  # type: ignore[arg-type]
+
+    with contextlib.suppress(RuntimeError):  # The loop was closed: nobody waits any more.
+        loop.call_soon_threadsafe(tell)
