@@ -23,6 +23,7 @@ from bot import check as checks
 from bot.bench import abstain as bench_abstain
 from bot.bench import cost as bench_cost
 from bot.bench import delivery as bench_delivery
+from bot.bench import peers as bench_peers
 from bot.bench import recall as bench_recall
 from bot.bench import speed as bench_speed
 from bot.bench import write as bench_write
@@ -175,10 +176,41 @@ def abstain_bench(
     _look(lambda: bench_abstain.main(data, as_json=as_json, embedder=embedder, plot=plot))
 
 
+@bench.command(name="peers")
+def peers_bench(
+    *,
+    data: Annotated[Path, typer.Option("--data", metavar="DIR", help="Folder with the question sets.")],
+    venvs: Annotated[
+        Path, typer.Option("--venvs", metavar="DIR", help="Folder in which each peer gets a Python of its own.")
+    ],
+    sets: Annotated[str | None, typer.Option("--sets", metavar="A,B", help="Only the sets of these names.")] = None,
+    conversations: Annotated[
+        int | None, typer.Option("--conversations", min=1, help="Only the first so many conversations of each set.")
+    ] = None,
+    as_json: Json = False,
+    embedder: Annotated[
+        Literal["auto", "endpoint", "local"],
+        typer.Option("--embedder", help="Where the vectors of everybody come from."),
+    ] = "local",
+) -> None:
+    """Measure recall beside mem0, LangGraph's store and chromadb, which are installed apart from the bot."""
+    _look(
+        lambda: bench_peers.main(
+            data, venvs=venvs, as_json=as_json, embedder=embedder, sets=sets, conversations=conversations
+        )
+    )
+
+
 @bench.command(name="speed")
-def speed_bench(*, as_json: Json = False) -> None:
+def speed_bench(
+    *,
+    as_json: Json = False,
+    plots: Annotated[
+        Path | None, typer.Option("--plot", metavar="DIR", help="Folder for a picture: time by facts and by people.")
+    ] = None,
+) -> None:
     """Measure how fast recall is, against a plain loop and against numpy."""
-    _look(lambda: bench_speed.main(as_json=as_json))
+    _look(lambda: bench_speed.main(as_json=as_json, plots=plots))
 
 
 @bench.command(name="delivery")

@@ -7,6 +7,9 @@ from typing import Any, Final
 
 HINT: Final = 'no picture: matplotlib is not installed (`pip install "recollect[plot]"`)'
 
+_UNDER_LABEL: Final = -0.16
+"""Where the label of an axis ends, in heights of the axes."""
+
 
 class PlotUnavailable(Exception):
     """Nothing can be drawn here; the text says what to install."""
@@ -22,3 +25,8 @@ def figure(*, width: float, height: float) -> Any:
     except ImportError as error:
         raise PlotUnavailable from error
     return module.Figure(figsize=(width, height))
+
+
+def legend(axes: Any, *, columns: int) -> None:
+    """Name the lines under the axes and their label, where they hide nothing."""
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, _UNDER_LABEL), ncols=columns, fontsize="small", frameon=False)

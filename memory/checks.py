@@ -51,6 +51,7 @@ _ONE_TIME: Final = _one_of(
     r"(?:(?:verification|security|login|auth(?:entication)?|2fa|sms|door|gate|alarm|unlock) code"
     r"|one[- ]time (?:code|pass\w*)"
     r"|\botp\b|\bcv[vc]2?\b)\D{0,16}\d(?:[ -]?\d){2,8}(?!\d)",
+    r"\bcode (?:i|they|it)[a-z' ]{0,16}(?:texted|sent|emailed|got)(?: me)?(?: is|:) ?\d(?:[ -]?\d){3,7}(?!\d)",
     r"(?<!\d)\d{4,8}\D{0,8}(?:是(?:我的|你的)?验证码|is (?:your|my|the) (?:\w+ ){0,2}code)",
 )
 _VALUE: Final = (
@@ -156,6 +157,7 @@ def _is_card(digits: str) -> bool:
 
 # --- orders to the bot -------------------------------------------------------------------------------------------
 
+_SPEAKS: Final = "(?:answer|reply|respond|speak|talk|write)"
 _ORDER: Final = _one_of(
     # setting the rules aside
     r"(?<!me to )(?<!us to )(?:ignore|disregard|forget|override|bypass)\b.{0,30}"
@@ -173,6 +175,20 @@ _ORDER: Final = _one_of(
     r"\byou (?:must|shall|have to) (?:always|never|obey|comply|answer|reveal|ignore|follow)",
     r"\b(?:you|always|must|shall|only) obey\b|\bobey (?:me|my (?:orders|commands)|user|every|all)\b",
     r"从现在(?:开始|起).{0,6}(?:你|您|永远|总是|只|所有|一律|都)|[你您](?:必须|一定要|只能|务必|不得|不准|不许)",
+    rf"\b{_SPEAKS}\b[^.!?\n]{{0,40}}\bfrom (?:now|here|this point|today) on",
+    rf"\b{_SPEAKS} (?:to me )?(?:only|exclusively) (?:in|with|as)\b",
+    rf"(?:^|[.!?:,;\n] ?|\b(?:you(?: must| should| shall| will)?|please|remember(?: that| to)?) )"
+    rf"(?:only|always|never) {_SPEAKS} (?:to me |me )?(?:in|as|like)\b",
+    r"(?:以后|今后|往后|从今(?:以后|往后|天起)|从现在(?:开始|起)).{0,4}(?:都|只|一律|永远|总是|全部?)[^,。!?\n]{0,12}"
+    r"(?:回答|回复|答复|回我|跟我说话|和我说话|对我说话|输出)",
+    r"(?:只|一律|永远|总是)(?:能|准|许|可以|要)?用[^,。!?\n]{1,12}(?:回答|回复|答复|回我|跟我说话|和我说话|对我说话|输出)",
+    # whose bot it is
+    r"\byou(?: now|'re now)? (?:only )?(?:work for|belong to|serve|report to|answer to|take (?:your )?orders from)"
+    r" (?:me|us)\b",
+    r"\b(?:i am|i'm) your (?:new |only |real |true )?(?:master|owner|boss|creator|admin\w*|developer)\b",
+    r"[你您](?:现在|从现在起|以后|今后|从今往后|开始)*(?:只|都|得|要)+(?:听|听从|听命|归|属于|服务于?|效忠于?|为)+我",
+    r"[你您](?:现在|从现在起|以后|今后)+(?:是|为|归|听|属于|替)我",
+    r"我(?:现在|才|以后)*是[你您]的(?:新)?(?:主人|老板|管理员|开发者|创造者|上级)",
     r"(?:一律|必须|只|永远|无条件|绝对)(?:服从|听从|听命)|(?:服从|听从|听命于?)(?:我|用户|管理员|\d|一切|所有|命令|指令)",
     r"一律(?:服从|回答|执行|同意)",
     # the prompt itself, and other people's memory

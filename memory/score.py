@@ -1,7 +1,7 @@
 """How well each row of an owner answers a question: one small function a term, summed by weight.
 
-Terms and weights are those of RECALL.md, section 1, measured again on the development data, and five more, each of
-which helps on two sets at least and hurts on none (``bench recall --ablation``): ``near`` (a line answers as well as
+Terms and weights are those of RECALL.md, section 1, measured again on the development data, and five more, each
+of which pays over all sets (``bench recall --ablation`` shows how much): ``near`` (a line answers as well as
 the line before it), ``answer`` (a line that replies to a question), ``reply`` (the more, the more of our words that
 question holds), ``name`` (a name for a question that asks for one) and ``talk`` (what else was said in a session
 that holds a good line).

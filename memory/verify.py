@@ -162,7 +162,7 @@ def _unfit(claim: Claim, statement: str, words: str) -> Drop | None:
         return Drop.EXAMPLE
     if checks.secret(everything) or checks.secret(words):
         return Drop.SECRET
-    if checks.instruction(statement):
+    if checks.instruction(statement) or checks.instruction(words):
         return Drop.INSTRUCTION
     if claim.forgettable:
         return Drop.FORGETTABLE

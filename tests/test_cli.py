@@ -25,6 +25,7 @@ from bot import discovery, heartbeat, logs, setup
 from bot.bench import abstain as bench_abstain
 from bot.bench import cost as bench_cost
 from bot.bench import delivery as bench_delivery
+from bot.bench import peers as bench_peers
 from bot.bench import recall as bench_recall
 from bot.bench import speed as bench_speed
 from bot.bench import write as bench_write
@@ -162,6 +163,7 @@ LOOKS = {
     "check": (checks, "examine", ["check", "--data", "here"]),
     "init": (setup, "main", ["init"]),
     "bench recall": (bench_recall, "main", ["bench", "recall", "--data", "sets"]),
+    "bench peers": (bench_peers, "main", ["bench", "peers", "--data", "sets", "--venvs", "venvs"]),
     "bench speed": (bench_speed, "main", ["bench", "speed"]),
     "bench delivery": (bench_delivery, "main", ["bench", "delivery"]),
     "bench write": (bench_write, "main", ["bench", "write", "--data", "sets"]),

@@ -313,3 +313,54 @@ def test_an_endless_message_does_not_hold_up_the_loop(piece: str) -> None:
     begin = time.perf_counter()
     dates.mentions(text, at=MORNING, zone=SHANGHAI)
     assert time.perf_counter() - begin < 5  # 0.1 to 0.7 s on a slow core; a quadratic pattern takes minutes
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "precision"),
+    [
+        ("my alarm goes off tomorrow at 6", "2025-03-13T06:00", "hour"),
+        ("明天5点半起床", "2025-03-13T05:30", "minute"),
+        ("明天7点吃早饭", "2025-03-13T07:00", "hour"),
+        ("dinner tomorrow at 7", "2025-03-13T19:00", "hour"),
+        ("明天7点半吃晚饭", "2025-03-13T19:30", "minute"),
+        ("lunch tomorrow at 1", "2025-03-13T13:00", "hour"),
+        ("going to bed at 1 tomorrow", "2025-03-14T01:00", "hour"),
+        ("the dentist is tomorrow at 3", "2025-03-13T15:00", "hour"),
+        ("the exam is tomorrow at 8:30", "2025-03-13T08:30", "minute"),
+        ("the doctor sees me tomorrow at 5", "2025-03-13T17:00", "hour"),
+        ("the doctor sees me tomorrow at 7", "2025-03-13T00:00", "day"),
+        ("the train leaves tomorrow at 6", "2025-03-13T00:00", "day"),
+        ("明天7点集合", "2025-03-13T00:00", "day"),
+        ("the train leaves tomorrow at 06:00", "2025-03-13T06:00", "minute"),
+        ("the party is tomorrow from 5 to 8", "2025-03-13T00:00", "day"),
+        ("from 5 to 8 tomorrow I am away", "2025-03-13T00:00", "day"),
+        ("the office is open tomorrow from 5 to 8pm", "2025-03-13T17:00", "hour"),
+        ("the course is tomorrow at 10 to 5:00", "2025-03-13T10:00", "hour"),
+        ("I'm leaving at 7", "2025-03-12T19:00", "hour"),
+    ],
+)
+def test_the_half_of_the_day_is_told_by_what_is_done_and_else_not_guessed(
+    text: str, start: str, precision: str
+) -> None:
+    (found,) = read(text)
+    assert (found["start"], found["precision"]) == (start, precision)
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("I wake up at 5:30 on weekdays", "2025-03-13T05:30"),
+        ("我每天6点半起床", "2025-03-13T06:30"),
+        ("we have dinner at 6 every day", "2025-03-12T18:00"),
+        ("I swim every day at 6", "2025-03-12T00:00"),
+    ],
+)
+def test_a_habit_has_the_hour_that_its_words_tell_or_its_day(text: str, start: str) -> None:
+    span = dates.recurrence(text, at=MORNING, zone=SHANGHAI)
+    assert span is not None
+    assert local(span.start) == start
+
+
+def test_the_end_of_hours_is_the_first_one_behind_their_beginning() -> None:
+    (found,) = read("the course is tomorrow at 10 to 5:00")
+    assert found["end"] == "2025-03-13T17:00"

@@ -9,7 +9,11 @@ from tests.rules_fresh import fits, lines, measured
 PRECISE = 0.98
 STATED = 0.7
 """Least shares by the aim of the write gate."""
-SETS = ("rules_fresh.jsonl", "rules_fresh_2.jsonl", "rules_fresh_3.jsonl", "rules_fresh_4.jsonl", "rules_fresh_5.jsonl")
+SETS = (
+    *(f"rules_fresh{number}.jsonl" for number in ("", "_2", "_3", "_4", "_5")),
+    "rules_stranger.jsonl",
+    "rules_stranger_2.jsonl",
+)
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from rich.table import Table
 
-from bot.plot import figure
+from bot.plot import figure, legend
 
 CUTS: Final = (0.25, 0.34, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99)
 """Levels that the table names: the floor of the bands and what a person may ask for."""
 _BINS: Final = 20
+_STYLES: Final = (":", "--", "-.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +84,38 @@ def draw(levels: Levels, path: Path, title: str, *, chosen: Sequence[float] = ()
 
     Raises bot.plot.PlotUnavailable.
     """
-    drawn = figure(width=10, height=4)
+    drawn = figure(width=10, height=4.5)
     left, right = drawn.subplots(1, 2)
+    _distributions(left, levels, chosen)
+    left.set(title=title)
+    _curve(right, levels, chosen)
+    drawn.tight_layout()
+    drawn.savefig(path)
+
+
+def _distributions(axes: Any, levels: Levels, chosen: Sequence[float]) -> None:
     edges = np.linspace(0, 1, _BINS + 1)
     for name, values in (("own", levels.own), ("foreign", levels.foreign)):
         weights = np.full(len(values), 100 / (len(values) or 1))
-        left.hist(values, bins=edges, weights=weights, histtype="step", label=f"{name} ({len(values)})")
-    for cut in chosen:
-        left.axvline(cut, linestyle=":", color="grey")
-        right.plot(levels.false_positives(cut), levels.recall(cut), "o", color="grey")
-        right.annotate(f" {cut:.2f}", (levels.false_positives(cut), levels.recall(cut)))
-    left.set(xlabel="level among foreign questions", ylabel="% of questions", title=title)
-    left.legend()
+        axes.hist(values, bins=edges, weights=weights, histtype="step", label=f"{name} ({len(values)} questions)")
+    for cut, style in zip(chosen, cycle(_STYLES)):
+        axes.axvline(cut, linestyle=style, color="grey", label=f"chosen, {cut:.2f}")
+    axes.set(xlabel="level among foreign questions, 0 to 1", ylabel="questions, %", xlim=(0, 1))
+    legend(axes, columns=2)
+    axes.grid(visible=True, alpha=0.3)
+
+
+def _curve(axes: Any, levels: Levels, chosen: Sequence[float]) -> None:
     steps = [float(step) for step in np.linspace(0, 1, 201)] + [1.0 + 1e-9]
-    right.plot([levels.false_positives(step) for step in steps], [levels.recall(step) for step in steps])
-    right.set(xlabel="foreign questions shown, %", ylabel="own questions shown, %", title=f"AUC {levels.auc:.3f}")
-    drawn.tight_layout()
-    drawn.savefig(path)
+    axes.plot([levels.false_positives(step) for step in steps], [levels.recall(step) for step in steps], label="levels")
+    axes.plot((0, 100), (0, 100), linestyle="--", color="lightgrey", label="chance")
+    for cut in chosen:
+        place = (levels.false_positives(cut), levels.recall(cut))
+        axes.plot(*place, "o", color="grey")
+        axes.annotate(f"{cut:.2f}", place, xytext=(4, -14), textcoords="offset points")
+    axes.set(xlabel="foreign questions shown, %", ylabel="own questions shown, %", title=f"AUC {levels.auc:.3f}")
+    legend(axes, columns=2)
+    axes.grid(visible=True, alpha=0.3)
 
 
 def _share(levels: Sequence[float], cut: float) -> float:

@@ -65,11 +65,10 @@ async def measured(
     ``ablate`` measures each term of the score, too, by leaving it out. What cannot be measured is told to ``failed``,
     and the next set has its turn; without it the error is raised (DataError, EmbedderUnavailable).
     """
-    settings = Settings(_env_file=None, session=SessionSettings(idle_minutes=_WEEK_MINUTES))
     for folder in folders:
         try:
             each = evalset.load(folder)
-            async with opened(settings, embedder) as memory:
+            async with opened(settings_of_sets(), embedder) as memory:
                 figures = await _measure(memory, each, ablate=ablate)
         except (evalset.DataError, EmbedderUnavailable) as error:
             if failed is None:
@@ -77,6 +76,11 @@ async def measured(
             failed(error)
         else:
             yield each.name, figures
+
+
+def settings_of_sets() -> Settings:
+    """Settings under which sessions end where those of a set do, not by the clock."""
+    return Settings(_env_file=None, session=SessionSettings(idle_minutes=_WEEK_MINUTES))
 
 
 @contextlib.asynccontextmanager
@@ -121,7 +125,15 @@ async def _measure(memory: Memory, each: EvalSet, *, ablate: bool) -> dict[str, 
 async def _ask(
     memory: Memory, filled: Filled, question: Asked, tally: Tally, *, options: RecallOptions = UNBOUNDED
 ) -> None:
-    """Ask one question and count what is found; the tokens are those of the whole block as the model would get it."""
+    """Ask one question and count what is found."""
+    shown, heading = await answer(memory, filled, question, options=options)
+    tally.take(question, shown, heading=heading)
+
+
+async def answer(
+    memory: Memory, filled: Filled, question: Asked, *, options: RecallOptions = UNBOUNDED
+) -> tuple[list[Shown], float]:
+    """What is shown for one question, and the tokens before it; all those of the block as the model would get it."""
     now = question.at or filled.end
     found = await memory.recall(filled.owner, question.text, room=filled.room, now=now, options=options)
     rows = block(found, filled.owner).splitlines()
@@ -131,7 +143,7 @@ async def _ask(
         Shown(tuple(filled.ids[id_] for id_ in unit.cites), tokens)
         for unit, tokens in zip(found.units, lines, strict=True)
     ]
-    tally.take(question, shown, heading=sum(spent) - sum(lines))
+    return shown, sum(spent) - sum(lines)
 
 
 def _newer_note(name: str, ours: Tally, control: Tally) -> list[str]:

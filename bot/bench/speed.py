@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.app import App, built
+from bot.bench import speedplot
 from bot.bench.people import DIMENSIONS, NOW, OWN, START, GivenVectors, Person, asked, fill, opened, person, sentences
 from bot.bench.scan import scan_times
 from bot.bench.throughput import at_once, inserts
@@ -344,10 +345,10 @@ def _by_size(title: str, rows: Mapping[str, Mapping[str, float]]) -> Table:
     return shown
 
 
-def main(*, as_json: bool) -> int:
-    """Measure and print; the exit code."""
+def main(*, as_json: bool, plots: Path | None = None) -> int:
+    """Measure and print, and draw into the folder ``plots``; the exit code, 1 if nothing can be drawn."""
     console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
     result = asyncio.run(run_speed(Plan(), shown=None if as_json else console.print))
     if as_json:
         sys.stdout.write(json.dumps(result) + "\n")
-    return 0
+    return 0 if plots is None else speedplot.drawn(plots, result, own=OWN)

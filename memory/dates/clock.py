@@ -9,10 +9,13 @@ from typing import Final, Literal
 from memory.dates.numerals import HAN_RUN, number
 
 Half = Literal["am", "pm"]
+HALVES: Final[tuple[Half, Half]] = ("am", "pm")
 Hours = tuple[int, int]
 """A part of the day as half-open hours after midnight; may pass 24."""
 
 _MORNING, _AFTERNOON = 6, 12
+_EITHER: Final = (5, 8)
+"""First and last hour at which people get up, and dine, too; from 9 on they mean the morning unless they say so."""
 _TYPED: Final = re.compile(
     r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d)(?::\d\d(?:\.\d+)?)?)?"
     r"(?:\s?(?P<half>[ap])\.?m\.?|(?P<utc>z|[+-]\d\d:?\d\d)|\s?o['’]?clock)?",
@@ -41,10 +44,15 @@ class Clock:
     utc_offset: int | None = None
     bare: bool = False
 
+    @property
+    def either(self) -> bool:
+        """Whether it may as well be of the morning as of the evening by itself: the hours from 5 to 8."""
+        return self.half is None and not self.exact and _EITHER[0] <= self.hour <= _EITHER[1]
+
     def minutes(self, part: Hours | None) -> int:
         """Minutes after midnight of the day it is said of, given the part of the day beside it.
 
-        An hour from 1 to 6 with nothing beside it is one of the afternoon: people who mean the night say so.
+        An hour from 1 to 4 with nothing beside it is one of the afternoon: people who mean the night say so.
         """
         return self._hour(part) * 60 + (self.minute or 0)
 
@@ -54,7 +62,7 @@ class Clock:
         if self.hour > 12 or self.exact:  # noqa: PLR2004
             return self.hour
         if part is None:
-            return self.hour + 12 if 1 <= self.hour <= 6 else self.hour  # noqa: PLR2004
+            return self.hour + 12 if 1 <= self.hour < _EITHER[0] else self.hour
         return _within(self.hour, part)
 
 

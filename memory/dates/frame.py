@@ -7,14 +7,14 @@ in spring may last 23 hours and one in autumn 25.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
 from dateutil.relativedelta import relativedelta
 
-from memory.dates.clock import Clock, Hours
+from memory.dates.clock import HALVES, Clock, Hours
 from memory.dates.numerals import Unit
 from memory.model import Precision
 
@@ -179,11 +179,12 @@ class Frame:
         return Instant(start, start + timedelta(minutes=1), "minute")
 
     def next_clock(self, time: Clock, part: Hours | None) -> Instant:
-        """A time of day without a day: the last one if the lean is past, else the next one."""
-        days = [self.clock(self.today + n * DAY, time, part) for n in (-2, -1, 0, 1)]
+        """A time of day without a day: the last one if the lean is past, else the next one, in whichever half it is."""
+        times = [replace(time, half=half) for half in HALVES] if time.either and part is None else [time]
+        moments = [self.clock(self.today + n * DAY, each, part) for n in (-2, -1, 0, 1) for each in times]
         if self.lean == "past":
-            return next(moment for moment in reversed(days) if moment.start <= self.at)
-        return next((moment for moment in days if moment.end > self.at), days[-1])
+            return next(moment for moment in reversed(moments) if moment.start <= self.at)
+        return next((moment for moment in moments if moment.end > self.at), moments[-1])
 
     def utc(self, local: datetime) -> datetime:
         """A naive local time in UTC; one that a clock change skips is read as if it had not changed yet."""

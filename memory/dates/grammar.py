@@ -259,8 +259,15 @@ def _day(frame: Frame, values: Values) -> Period:
     return f.day(frame.today + values["day"] * DAY)
 
 
+def unclear(values: Values) -> bool:
+    """Whether a clock was said of which nothing tells the half of the day."""
+    return "clock" in values and values["clock"].either and values.get("part", values.get("daypart")) is None
+
+
 def at_time(frame: Frame, on: date, values: Values) -> Instant:
-    """The time of a day that "3pm", "in the morning" or both name."""
+    """The time of a day that "3pm", "in the morning" or both name; all of the day where "at 7" may be either."""
+    if unclear(values):
+        return frame.instant(f.day(on))
     if "clock" in values:
         return frame.clock(on, values["clock"], values.get("part"))
     return frame.hours(on, values["part"])

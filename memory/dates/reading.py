@@ -9,8 +9,22 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from memory.dates import frame as f
+from memory.dates.clock import HALVES
+from memory.dates.daytime import implied
 from memory.dates.frame import DAY, WEEK, Frame, Instant, Lean, Period
-from memory.dates.grammar import DATE, HABIT, LEADS, LEANING, READERS, TIME, YEAR_BEHIND, Values, at_time, clock_alone
+from memory.dates.grammar import (
+    DATE,
+    HABIT,
+    LEADS,
+    LEANING,
+    READERS,
+    TIME,
+    YEAR_BEHIND,
+    Values,
+    at_time,
+    clock_alone,
+    unclear,
+)
 from memory.dates.grammar import Reader as Row
 from memory.dates.lexeme import LETTER, Token
 from memory.dates.lexer import fold, tokens
@@ -71,13 +85,25 @@ class Text:
         """The words of a stretch of ``kinds``."""
         return [token for token in self._tokens[start:end] if token is not None]
 
-    def tense(self, start: int, end: int) -> Lean:
-        """Lean of the clause around a place in the text."""
+    def around(self, start: int, end: int) -> tuple[str, str]:
+        """What stands before and behind a place in the text within its clause."""
         before = self.folded[max(0, start - _CLAUSE_LIMIT) : start]
         after = self.folded[end : end + _CLAUSE_LIMIT]
         begin = max((found.end() for found in _CLAUSE_END.finditer(before)), default=0)
         stop = _CLAUSE_END.search(after)
-        return tense(before[begin:] + self.folded[start:end] + after[: stop.start() if stop else None])
+        return before[begin:], after[: stop.start() if stop else None]
+
+    def tense(self, start: int, end: int) -> Lean:
+        """Lean of the clause around a place in the text."""
+        before, behind = self.around(start, end)
+        return tense(before + self.folded[start:end] + behind)
+
+    def halved(self, values: Values, start: int, end: int) -> Values:
+        """The values with the part of the day that the clause implies, where they name a clock alone."""
+        if "clock" not in values or values.get("part", values.get("daypart")) is not None:
+            return values
+        part = implied(values["clock"].hour, *self.around(start, end))
+        return values if part is None else {**values, "part": part}
 
 
 Found = tuple[Reading | None, int]
@@ -159,9 +185,9 @@ def _expression(text: Text, frame: Frame, place: int) -> Found | None:
     row, end = construction
     words = text.words(place, end)
     start, stop = words[0].start, words[-1].end
-    values = {token.kind: token.value for token in words}
+    values: Values = text.halved({token.kind: token.value for token in words}, start, stop)
     if "monthname" in values and (behind := YEAR_BEHIND.match(text.kinds, end)) and "bareyear" not in values:
-        values["bareyear"] = text.words(behind.end() - 1, behind.end())[0].value
+        values = {**values, "bareyear": text.words(behind.end() - 1, behind.end())[0].value}
     if row is clock_alone and not _sure(text, place, end, values):
         return None
     if row in LEANING and frame.lean == "none":
@@ -211,39 +237,56 @@ def _joined(text: Text, frame: Frame, first: Reading, place: int, link: str) -> 
     second, end = _anchored(text, frame, first, behind) or _expression(text, frame, behind) or (None, place)
     if second is None:
         return first, place
-    border = second.when.start if "clock" in second.values else second.when.end
+    border = _border(first, second, frame)
     if border <= first.when.start and "clock" in second.values:
         border += timedelta(hours=12)  # "from 10 to 2"
     if border <= first.when.start:
         return first, place
-    when = replace(first.when, start=_same_half(first, second, frame), end=border)
-    both = Reading(when, first.start, second.end, {**first.values, **second.values}, ranged=True)
+    begin = _same_half(first, second, frame)
+    unsure = begin is None and unclear(first.values)
+    values = {**first.values, **second.values}
+    when = first.when if unsure else replace(begin or first.when, end=border)
+    both = Reading(when, first.start, second.end, values, ranged=not unsure)
     return _dated(text, frame, both, end) or (both, end)
 
 
-def _same_half(first: Reading, second: Reading, frame: Frame) -> datetime:
+def _border(first: Reading, second: Reading, frame: Frame) -> datetime:
+    """End of a range that ends with ``second``: the first such time behind its beginning, where either half may be."""
+    if "clock" not in second.values:
+        return second.when.end
+    if not unclear(second.values):
+        return second.when.start
+    on = second.when.start.astimezone(frame.zone).date()
+    ends = [frame.clock(on, replace(second.values["clock"], half=half)).start for half in HALVES]
+    return next((end for end in ends if end > first.when.start), ends[-1])
+
+
+def _same_half(first: Reading, second: Reading, frame: Frame) -> Instant | None:
     """Beginning of "7-9pm": the half of the day is that of both, unless that turns them round ("10-2pm")."""
     clock, later = first.values.get("clock"), second.values.get("clock")
     if clock is None or later is None or not clock.bare or later.half is None or clock.hour > later.hour:
-        return first.when.start
+        return None
     on = second.when.start.astimezone(frame.zone).date()
-    return frame.clock(on, replace(clock, half=later.half)).start
+    return frame.clock(on, replace(clock, half=later.half))
 
 
 def _dated(text: Text, frame: Frame, hours: Reading, place: int) -> Found | None:
-    """Read "3pm to 5pm tomorrow", where the day stands behind the hours."""
+    """Read "3pm to 5pm tomorrow", where the day stands behind the hours; the day alone where these are not sure."""
     if not hours.values.keys() <= {"clock", "part", "in", "on", "at"}:
         return None
     day, end = _expression(text, frame, _behind_leads(text.kinds, place)) or (None, place)
     if day is None or day.when.precision != "day":
         return None
+    values = {**hours.values, **day.values}
+    if not hours.ranged:
+        return Reading(day.when, hours.start, day.end, values), end
     days = day.when.start.astimezone(frame.zone).date() - hours.when.start.astimezone(frame.zone).date()
     start, stop = (
         frame.utc(border.astimezone(frame.zone).replace(tzinfo=None) + days)
         for border in (hours.when.start, hours.when.end)
     )
     when = Instant(start, stop, hours.when.precision)
-    return Reading(when, hours.start, day.end, {**hours.values, **day.values}, ranged=True), end
+    return Reading(when, hours.start, day.end, values, ranged=True), end
 
 
 def _anchored(text: Text, frame: Frame, last: Reading, place: int) -> Found | None:

@@ -78,6 +78,7 @@ def recurrence(text: str, *, at: datetime, zone: str) -> Span | None:
     values = {word.kind: word.value for word in words}
     try:
         rule = _rule(words, values)
+        values = dict(parsed.halved(values, words[0].start, words[-1].end))
         first = None if rule is None else _first(rule, frame, values)
     except (ValueError, OverflowError):  # 每月32号
         return None

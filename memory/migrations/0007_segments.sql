@@ -24,19 +24,22 @@ END;
 CREATE TRIGGER journal_unseal_gone AFTER DELETE ON journal BEGIN
     DELETE FROM segments WHERE id = (SELECT min(id) FROM segments WHERE id >= old.id) AND first <= old.id;
 END;
-CREATE TRIGGER profile_unseal AFTER UPDATE ON profile BEGIN
+CREATE TRIGGER profile_unseal AFTER UPDATE OF attribute, text, text_hash, subject, audience, confidence, importance, said_at,
+    expires_at, retired_at, hidden_by ON profile BEGIN
     DELETE FROM segments WHERE id = (SELECT min(id) FROM segments WHERE id >= old.id) AND first <= old.id;
 END;
 CREATE TRIGGER profile_unseal_gone AFTER DELETE ON profile BEGIN
     DELETE FROM segments WHERE id = (SELECT min(id) FROM segments WHERE id >= old.id) AND first <= old.id;
 END;
-CREATE TRIGGER timeline_unseal AFTER UPDATE ON timeline BEGIN
+CREATE TRIGGER timeline_unseal AFTER UPDATE OF text, text_hash, start_at, end_at, rrule, subject, audience, confidence, importance, said_at,
+    expires_at, retired_at, hidden_by ON timeline BEGIN
     DELETE FROM segments WHERE id = (SELECT min(id) FROM segments WHERE id >= old.id) AND first <= old.id;
 END;
 CREATE TRIGGER timeline_unseal_gone AFTER DELETE ON timeline BEGIN
     DELETE FROM segments WHERE id = (SELECT min(id) FROM segments WHERE id >= old.id) AND first <= old.id;
 END;
-CREATE TRIGGER facts_unseal AFTER UPDATE ON facts BEGIN
+CREATE TRIGGER facts_unseal AFTER UPDATE OF text, text_hash, subject, audience, confidence, importance, said_at,
+    expires_at, retired_at, hidden_by ON facts BEGIN
     DELETE FROM segments WHERE id = (SELECT min(id) FROM segments WHERE id >= old.id) AND first <= old.id;
 END;
 CREATE TRIGGER facts_unseal_gone AFTER DELETE ON facts BEGIN

@@ -17,10 +17,12 @@ _KIN: Final = any_of(
 _OTHERS: Final = re.compile(
     rf"(?:(?:my|our) |(?=(?:mom|mum|mam|dad|grandma|grandpa|granny)\b))"
     rf"(?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) "
-    rf")?(?P<kin>{_KIN}(?:[- ]in[- ]law)?)(?P<name> [^\W\d_]+)?(?=\b)"
+    rf")?(?P<kin>{_KIN}(?:[- ]in[- ]law)?)(?P<name> [^\W\d_]+)?(?=\b|s (?:birthday|b-?day|name)\b)"
 )
 _OWN: Final = re.compile(
-    r"i(?=[' ]|m |ve )|my (?=(?:full |first |real |given )?name\b|birthday|b-?day|favou?rite|home(?: town)? is|"
+    r"i(?=[' ]|m |ve )|our (?="
+    + values.SPECIES
+    + r"\b)|my (?=(?:full |first |real |given )?name\b|birthday|b-?day|fav(?:ou?rite|e)?\b|home(?: town)? is|"
     r"hometown|job|occupation|profession|native|mother tongue|time ?zone|hobb|(?:" + values.SPECIES + r")\b)"
 )
 _NAMED: Final = re.compile(r"(?:'s| is| was| has| turns?| likes| loves| lives| works| hates| speaks)\b")
@@ -60,23 +62,9 @@ _DATE: Final = (
     rf"(?:the )?(?P<birthday>{_MONTH} (?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\d{{1,2}}(?:st|"
     rf"nd|rd|th)? (?:of )?{_MONTH}(?:,? \d{{4}})?)"
 )
-_DIETS: Final = "(?:strict |lifelong )?" + any_of(
-    "vegetarian vegan pescatarian pescetarian flexitarian lactose[_-]intolerant gluten[_-]intolerant "
-    "gluten[_-]free coeliac celiac keto teetotal(?:er)? halal kosher"
-)
-_CONDITIONS: Final = any_of(
-    "asthma (?:type_[12]_)?diabetes epilepsy (?:high_|low_)blood_pressure hypertension arthritis "
-    "migraines adhd anxiety depression coeliac_disease celiac_disease a_heart_condition "
-    "crohn's_disease"
-)
-_ILL: Final = any_of("(?:type_[12]_)?diabetic asthmatic epileptic colou?r[_-]?blind deaf blind dyslexic autistic")
-
-_FOODS: Final = any_of(
-    "gluten dairy lactose milk cheese eggs? nuts peanuts shellfish seafood fish meat pork beef soy wheat sugar",
-    "alcohol caffeine coffee spicy_food",
-)
-
 _UNTIL: Final = r"(?: (?:right now|now|this week|this month|these days|(?:until|till|til|through) [^\0,:]{2,20}))?"
+
+_NOT_THAT: Final = r"(?:,? not [^\0,:]{2,16})?"
 
 _AGREE: Final = (
     ("be~", "(?:'m|m|am)", "(?:'s|is)"),
@@ -117,15 +105,15 @@ def _rule(
 
 
 _WHO: Final = (
-    _rule(f"(?:'s )?(?:full |first |real |given )?name(?:'?s| is) {_any('name', 40)}"),
+    _rule(f"(?:'?s )?(?:full |first |real |given )?name(?:'?s| is) {_any('name', 40)}{_NOT_THAT}"),
     _rule(f"be~ (?:called|named) {_any('name', 40)}"),
     _rule(
         f"be~ {_any('name', 24)}",
         needs=r"^\W{0,4}(?:hi+|hello|hey+|good (?:morning|evening|afternoon))\b|nice to meet you|let me introduce "
         r"myself|^\W{0,4}i'?m [^\W\d_]+, (?:\d\d\b|an? )",
     ),
-    _rule(f"go~ by {_any('address', 24)}"),
-    _rule(f"(?:'s )?(?:birthday|b-?day)(?:'s| is)(?: on)? {_DATE}"),
+    _rule(f"{_ADV}go~ by {_any('address', 24)}(?: now| these days| at work| online| mostly)?"),
+    _rule(f"(?:'?s )?(?:birthday|b-?day)(?:'?s| is)(?: on)? {_DATE}"),
     _rule(f"was born on {_DATE}", opens=True),
     _rule(rf"turn~ [\w-]+ on {_DATE}"),
     _rule(f"(?:speak~|be~ fluent in) (?:fluent |some |a little |basic )?{_any('language', 40)}(?: fluently| at home)?"),
@@ -139,7 +127,7 @@ _WHERE: Final = (
     _rule(f"be~ (?:no longer|not) living in {_any('home')}{_NO_MORE}", negates=True),
     _rule(f"(?:have~ )?{_ADV}moved (?:away from|out of) {_any('home')}{_WHEN}", negates=True),
     _rule(f"{_ADV}(?:live~|reside~) in {_any('home')}{_SINCE}{_AND_SO}"),
-    _rule(f"(?:based|living) in {_any('home__named')}{_SINCE}{_AND_SO}", opens=True),
+    _rule(f"(?:been )?(?:based|living) in {_any('home__named')}{_SINCE}{_AND_SO}", opens=True),
     _rule(f"be~ {_ADV}(?:based|living|settled) in {_any('home')}{_SINCE}{_AND_SO}", bare=True),
     _rule(
         f"(?:have~ )?{_ADV}(?:moved|relocated) (?:back |over )?(?:from [^,:]{{2,30}} )?to "
@@ -153,6 +141,7 @@ _WHERE: Final = (
     _rule(f"be~ {_ADV}(?:originally )?from {_any('origin')}(?: originally)?"),
     _rule(f"(?:come~|hail~) from {_any('origin')}"),
     _rule(f"hometown is {_any('origin')}"),
+    _rule(f"(?:was )?born and (?:raised|bred|brought up) in {_any('origin')}", opens=True),
 )
 
 _BODY: Final = (
@@ -160,13 +149,15 @@ _BODY: Final = (
     _rule(f"be~ {_ADV}allergic to {_any('allergy')}{_MORE}", opens=True),
     _rule(f"have~(?: got)? an? {_ADV}(?:severe |bad |mild |serious )?{_any('allergy', 30)} allergy"),
     _rule(f"have~ an? (?:severe |bad |mild |serious )?allergy to {_any('allergy')}"),
-    _rule(f"be~ (?:no longer|not) (?:an? )?(?P<diet>{_DIETS}){_NO_MORE}", negates=True),
-    _rule(f"(?:stopped|quit) being (?:an? )?(?P<diet>{_DIETS})", negates=True),
-    _rule(f"(?:be~|have~ been|been) {_ADV}(?:an? )?(?P<diet>{_DIETS}){_SINCE}", bare=True),
-    _rule(rf"(?P<diet>don't~ (?:eat|drink) {_FOODS}) any ?more"),
+    _rule(f"be~ (?:no longer|not) (?:an? )?(?P<diet>{values.DIETS}){_NO_MORE}", negates=True),
+    _rule(f"(?:stopped|quit) being (?:an? )?(?P<diet>{values.DIETS})", negates=True),
+    _rule(f"(?:be~|have~ been|been) {_ADV}(?:an? )?(?P<diet>{values.DIETS}){_SINCE}", bare=True),
+    _rule(f"(?P<diet>{values.DIETS}) since [\\w ]{{3,16}}", opens=True),
+    _rule(rf"(?P<diet>don't~ (?:eat|drink) {values.FOODS}) any ?more"),
     _rule(r"(?P<diet>(?:don't~|never|can't|cannot) (?:eats?|drinks?) [^\0,:]{2,40}?)" + _MORE),
     _rule(
-        rf"(?P<diet>(?:can't|cannot) (?:have|eat|drink) (?:any )?{_FOODS}(?:,? (?:and|or) {_FOODS})?)" + _MORE,
+        rf"(?P<diet>(?:can't|cannot) (?:have|eat|drink) (?:any )?{values.FOODS}(?:,? (?:and|or) {values.FOODS})?)"
+        + _MORE,
         opens=True,
     ),
     _rule(
@@ -177,14 +168,14 @@ _BODY: Final = (
         r"(?:keep~|follow~) (?:an? )?(?P<diet>kosher|halal|vegetarian diet|vegan diet|keto diet|gluten[- "
         r"]free diet|low[- ]\w+ diet)"
     ),
-    _rule(f"(?:have~|suffer~ from) (?P<health>{_CONDITIONS})"),
-    _rule(f"be~ {_ADV}(?:an? )?(?P<health>{_ILL})"),
+    _rule(f"(?:have~|suffer~ from) (?P<health>{values.CONDITIONS})"),
+    _rule(f"be~ {_ADV}(?:an? )?(?P<health>{values.ILL})"),
 )
 
 _LOVE: Final = any_of("like~ love~ enjoy~ adore~")
 _TASTE: Final = (
     _rule(
-        rf"(?:'s )?favou?rite (?P<thing>(?!part|thing|one|bit)[a-z]+(?: [a-z]+)?)(?:'s| is| are) "
+        rf"(?:'s )?fav(?:ou?rite|e)? (?P<thing>(?!part|thing|one|bit)[a-z]+(?: [a-z]+)?)(?:'s| is| are) "
         rf"{_any('favourite')}{_NO_MORE}"
     ),
     _rule(f"(?:no longer {_LOVE}|don't~ (?:like|love|enjoy)) {_any('like')} (?:any ?more|any longer)", negates=True),
@@ -206,11 +197,13 @@ _TASTE: Final = (
         f"{_any('like')}{_MORE}"
     ),
     _rule(
-        f"(?:(?:(?:really|very|super|so|totally) )+(?:into|fond of|obsessed with)|(?:big|huge) fan of) "
+        f"(?:(?:(?:really|very|super|so|totally) )+(?:into|fond of)|(?:[a-z]+ly )?obsessed with|(?:big|huge) fan of) "
         f"{_any('like')}{_MORE}",
         opens=True,
     ),
     _rule(f"hobb(?:y is|ies are) {_any('like')}"),
+    _rule(f"{_ADV}prefer~ {_any('like', 24)} over [^\0,:]{{2,24}}"),
+    _rule(f"{_ADV}prefer~ (?![a-z]+ing\\b){_any('like', 24)} to (?!go\\b)[^\0,:]{{2,24}}"),
 )
 
 _AT_WORK: Final = (
@@ -233,6 +226,19 @@ _WORK: Final = (
     _rule(
         r"(?P<fact__workplace>(?:work~|be~ working|teach~ [a-z]+) (?:at|for|in) [^\0,:]{2,30}?)(?: now| these days)?"
     ),
+    _rule(r"no longer (?P<fact__workplace>work~ (?:at|for) [^\0,:]{2,30}?)" + _NO_MORE, negates=True),
+    _rule(r"don't~ (?P<fact__workplace>work (?:at|for) [^\0,:]{2,30}?) (?:any ?more|any longer)", negates=True),
+    _rule(f"no longer (?P<fact__left>{values.HABITS}~(?: [^\0,:]{{2,30}}?)?)", negates=True),
+    _rule(f"don't~ (?P<fact__left>{values.HABITS}(?: [^\0,:]{{2,30}}?)?) (?:any ?more|any longer)", negates=True),
+    _rule(
+        f"(?:have~ )?{_ADV}(?:stopped|quit|gave up|given up) (?P<fact__left>{values.HABITS_DONE}(?: [^\0,:]{{2,30}}?)?)"
+        f"{_WHEN}",
+        negates=True,
+    ),
+    _rule(
+        rf"(?P<fact>be~ {_ADV}studying (?!for\b|with\b|at\b|in\b)[a-z ]{{3,30}}? (?:at|in) "
+        r"(?:uni|university|college|school|grad school))"
+    ),
     _rule(f"(?:job|occupation|profession) is (?:being )?(?:an? )?{_any('job', 40)}"),
     _rule(f"be~ {_ADV}an? {_any('job', 40)} from {_any('origin', 30)}"),
     _rule(f"be~ {_ADV}an? {_any('job', 40)}{_AT_WORK}", bare=True),
@@ -250,13 +256,26 @@ _SENTENCES: Final = (
     _rule(
         f"(?:(?:please|pls|plz|just|you can|you may|but|feel free to|everyone|everybody|people|my friends|friends|"
         f"they|most people|usually|all) )*calls? me {_any('address', 24)}(?: please| pls| plz| for short| from now "
-        f"on| instead)?"
+        f"on| instead(?: of [^\0,:]{{2,16}})?)?",
+        unless=r"^\W*(?:oh |ha |yeah |yes |well )*(?:sure|right|great|fine)\b|go ahead",
     ),
+    _rule(f"(?:the )?name(?:'?s| is) {_any('name__named', 24)}"),
+    _rule(
+        f"{_any('address', 24)} (?:is|works|will do) ?(?:just |totally |perfectly )?(?:fine|ok|okay|enough|better)?",
+        needs=r"\bcall(?:ing)? me (?!back|later|again|now|today|tonight|tomorrow|late|early|please|any ?more|ever)"
+        r"[^\W\d_]+[,;] ",
+    ),
+    _rule(f"my (?:flat|apartment|house|place) is in {_any('home__named')}"),
+    _rule("we (?:keep|eat) (?P<diet>kosher|halal|vegetarian|vegan)(?: at home)?"),
+    _rule(f"{_any('like', 40)} (?:is|are) my (?:guilty pleasure|comfort food|passion)"),
     _rule(f"{_DATE} is my birthday"),
     _rule(f"it'?s my birthday (?:on )?{_DATE}"),
     _rule(f"we(?: (?:now|currently|both|all))? live in {_any('home')}{_SINCE}"),
     _rule(f"we(?:'?re| are) (?:now |currently )?living in {_any('home')}{_SINCE}"),
-    _rule(f"we(?:'?ve)? (?:just |recently )?moved to {_any('home__named')}{_WHEN}{_AND_SO}", unless=_LEFT),
+    _rule(
+        f"we(?:'?ve)? (?:just |recently )?moved (?:from [^,:]{{2,30}} )?to {_any('home__named')}{_WHEN}{_AND_SO}",
+        unless=_LEFT,
+    ),
     _rule(f"we (?:all )?speak {_any('language', 40)}(?: at home)?"),
     _rule(rf"{_any('favourite', 40)} is my (?:all[- ]time )?favou?rite (?P<thing>[a-z]+)"),
     _rule(
@@ -290,11 +309,13 @@ _STARTS: Final = any_of(
     "i_ i' im_ my_ we_speak live_ work_ love_ like_ hate_ enjoy_ am_ don't_ can't_ speak_ have_ "
     "moved_ prefer_ call_ lives_ works_ loves_ likes_ hates_ is_ speaks_ you_can_ never_"
 )
+_PARTED: Final = r"i (?:have |just |finally |recently )*(?:broke up|split up|separated|(?:got )?divorced)(?! with)"
+"""What somebody and I do together, so that the two are no sentences of their own."""
 _FILLER: Final = any_of(
     r"[\s\W_] (?:well|ok|okay|so|and|but|btw|fyi|actually|honestly|also|plus|oh|yes|yeah|anyway|"
     r"because|since|as|though|although|hii*|hello|heyy*|yo|there|everyone|now|currently|ugh+|omg|wow|um+|uh+|hmm+|tbh|"
     r"ngl|imo|fwiw|sorry|oops|wait|no(?=,|_wait|_i\b)|nope|haha+|damn|yep|pls|turns_out)\b",
-    r"(?:by_the_way|just_so_you_know|so_you_know|to_be_clear|just_to_be_clear|for_the_record|"
+    r"(?:by_the_way|just_so_you_know|heads_up|so_you_know|to_be_clear|just_to_be_clear|for_the_record|"
     r"in_case_you_need_it|please_note_that|note_that|note|first_of_all|to_be_honest|not_gonna_lie)\b",
     rf"i_(?:meant|mean|meant_to_(?:say|write|type))\b(?:_that)?(?=_(?:i\b|my_(?!{_KIN}\b)))",
     r"(?:please_)?(?:remember|keep_in_mind)(?:_that)?\b for_your_information\b i_should_mention_(?:that_)?",
@@ -321,7 +342,7 @@ ENGLISH: Final = Tongue(
     breaks=re.compile(
         r",(?!\d{3}|(?: [a-z]+){1,2}(?:, [a-z]+(?: [a-z]+)?){0,8},? (?:and|or) (?!i\b|i'|my\b)[a-z]+(?: "
         r"[a-z]+)?\s*[.!]*$|,? (?:and|or) (?!i\b|i'|my\b)[a-z]+(?: [a-z]+)?\s*[.!]*$)(?! \d{4})"
-        rf"|(?<!\d):|:(?!\d)|[()]| - | – |—| (?:and|but) (?={_STARTS})| (?:and )?(?:but|because|since(?= "
+        rf"|(?<!\d):|:(?!\d)|[()]| - | – |—| (?:and|but) (?!{_PARTED})(?={_STARTS})| (?:and )?(?:but|because|since(?= "
         rf"i)|so|though|although) "
     ),
     filler=re.compile(_FILLER + "*"),
@@ -338,7 +359,8 @@ ENGLISH: Final = Tongue(
     ),
     joke=re.compile(
         any_of(
-            r"\bjk\b \bjust_kidding\b \bkidding\b [😂🤣😜😝🤪] \blol\b \blmao\b \brofl\b (?<=\w)\s*/s\b "
+            r"\bjk\b \bjust_kidding\b \bkidding\b [😂🤣😜😝🤪] (?<!\S)(?:;-?\)|[:;]-?p\b|xd+\b) "
+            r"\blol\b \blmao\b \brofl\b (?<=\w)\s*/s\b "
             r"\bhaha\w*\W*$ \bnot!"
         )
     ),

@@ -15,7 +15,7 @@ _KIN: Final = any_of(
     "mama papa hubby gf bf sister brother twin grandmother grandfather grandma grandpa aunt uncle cousin",
 )
 _OTHERS: Final = re.compile(
-    rf"(?:(?:my|our) |(?=(?:mom|mum|mam|dad|grandma|grandpa|granny)\b))"
+    rf"(?:(?:my|our) |the (?=kids\b|baby\b)|(?=(?:mom|mum|mam|dad|grandma|grandpa|granny|kids)\b))"
     rf"(?:(?:dear|lovely|little|older|younger|elder|big|oldest|youngest|twin) )?(?P<kin>{_KIN}(?:[- ]in[- ]law)?)"
     r"(?: (?!is\b|has\b|and\b|had\b|got\b|will\b)(?P<name>[^\W\d_]+))?(?=[ '])"
 )
@@ -218,7 +218,7 @@ _ALONE: Final = (
     _alone(rf"(?:flying|leaving|moving|travell?ing|heading){_WHERE}", "ahead"),
     _alone(
         rf"(?:(?:my|our) (?:[\w'-]+ ){{0,3}}|(?!the |an? )(?:[\w-]+ )?){_DATED}{_WITH} "
-        r"(?:is|are|takes? place|meets?|goes out)",
+        r"(?:is|are|takes? place|meets?|goes out|(?:is|are) due)",
         "habit",
     ),
     _alone(

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from memory import checks, lifetimes, slots
-from memory.model import Candidate, Citation
+from memory.model import SELF, Candidate, Citation
 from memory.rules.clauses import TONGUES, sentences
+from memory.rules.endings import endings
 from memory.rules.grammar import FACT, Clause, Statement, understand
 from memory.rules.plans import Said, plans
 from memory.rules.reading import Reading, read
@@ -32,7 +33,8 @@ def candidates(
     said: list[Statement] = []
     for clauses, found in statements(reading, language_hint):
         said += [each for each in found if _is_fit(each.clause.written)]
-        taken = {each.clause.start for each in found}
+        # What ends something may have happened at a time, which makes an event besides.
+        taken = {each.clause.start for each in found if not each.negates}
         left = [clause for clause in clauses if clause.start not in taken and _is_fit(clause.written)]
         lines += plans(left, Said(reading, message_id, at, zone))
     lines = [_candidate(each, Said(reading, message_id, at, zone)) for each in _last_word(said)] + lines
@@ -63,7 +65,7 @@ def statements(reading: Reading, language_hint: str | None = None) -> Iterator[t
             understood = understand(clause, about, reading.folded, opens=opens)
             about, opens = understood.about, False
             if clause.mood == "plain":
-                found += understood.statements
+                found += understood.statements or endings(clause)
         yield readable, found
 
 
@@ -89,8 +91,9 @@ def _candidate(said: Statement, message: Said) -> Candidate:
             citations=cited,
             language=language,
             subject=said.subject,
-            text=said.clause.written,
-            expires_at=lifetimes.passes(said.clause.written, whole, message.zone),
+            text=_ended(said) if said.negates else said.clause.written,
+            expires_at=None if said.negates else lifetimes.passes(said.clause.written, whole, message.zone),
+            negates=said.negates,
         )
     return Candidate(
         kind="profile",
@@ -102,6 +105,16 @@ def _candidate(said: Statement, message: Said) -> Candidate:
         value=said.value,
         negates=said.negates,
     )
+
+
+def _ended(said: Statement) -> str:
+    """Return the fact that is so no longer, in the words in which it was told ("I work at Ikea", 我在宜家上班)."""
+    if said.clause.tongue.code == "zh":
+        return f"我{'' if said.subject == SELF else said.subject}{said.value}"
+    doing = said.value.split(maxsplit=1)[0].endswith("ing")
+    if said.subject == SELF:
+        return f"I {'am ' * doing}{said.value}"
+    return f"my {said.subject} {'is ' * doing}{said.value}"
 
 
 def cite(reading: Reading, clause: Clause, message_id: int, at: datetime) -> Citation:

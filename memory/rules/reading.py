@@ -18,9 +18,13 @@ _FEW_LINES: Final = 2
 _FENCE: Final = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _QUOTES: Final = re.compile(
     r"“[^”\n]*”?|「[^」\n]*」?|『[^』\n]*』?|\"[^\"\n]*\"?|`[^`\n]*`?|(?<!\w)'[^'\n]*[^'\n\w]?'(?!\w)"
-    r"|^ *>.*$|\[/?[a-z]+\]|https?://\S+",
+    r"|^ *>.*$|\[/?[a-z]+\]|https?://\S+"
+    # What is acted out stands between asterisks: *I'm a pirate*. A single word is only stressed.
+    r"|(?<![\w*])\*+(?=\S)[^*\n]* [^*\n]*\*+(?![\w*])",
     re.MULTILINE,
 )
+_FACE: Final = re.compile(r"(?<!\S)(?::['’]?-?[()d/|*]+|=[()]|<3+)(?!\w)")
+"""Faces like ":(", which are no colon; what winks or sticks its tongue out is left, for it makes a joke."""
 _QUOTED_NAME: Final = re.compile(
     r"(?:(?<=叫)|(?<=叫做)|(?<=名字是)|(?<=call me )|(?<=name is )|(?<=named )|(?<=called )|(?<=name's ))"
     r"([“「『\"'])(?P<name>[^\W\d_]{1,12})([”」』\"'])"
@@ -74,7 +78,11 @@ def read(text: str) -> Reading | None:
             clean.append(part)
             origin.append(position)
     reading = Reading(text, "".join(clean), "".join(fold(part) for part in clean), tuple(origin))
-    return _without_machine_lines(_without_quotes(reading))
+    return _without_machine_lines(_without_quotes(_without_faces(reading)))
+
+
+def _without_faces(reading: Reading) -> Reading:
+    return replace(reading, folded=_FACE.sub(lambda found: " " * len(found[0]), reading.folded))
 
 
 def _without_quotes(reading: Reading) -> Reading:

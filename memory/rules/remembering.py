@@ -21,8 +21,8 @@ _ASKS: Final = re.compile(
     any_of(
         r"^\W*(?:(?:对了|另外|还有|请|麻烦你?|你要|你|帮我|那|嗯)\W*)*(?:记住|记一下|记下来?|"
         r"记得)(?:一下)?[\s,:]*(?=\S)",
-        r"^\W*(?:(?:please|also|and|ok|hey|hi|can_you|could_you|just)\W+)*(?:remember|note|keep_in_mind|"
-        r"bear_in_mind|don't_forget|note_to_self)(?:_that\b|\s*:|_(?=(?:i|i'm|my|we|our)\b))[\s,:]*(?=\S)",
+        r"^\W*(?:(?:please|pls|plz|also|and|ok|hey|hi|can_you|could_you|just)\W+)*(?:remember|note|keep_in_mind|"
+        r"bear_in_mind|don'?t_forget|note_to_self)(?:_that\b|\s*:|_(?=(?:i|i'm|my|we|our)\b))[\s,:]*(?=\S)",
     )
 )
 _NO_FACT: Final = re.compile(
@@ -36,7 +36,7 @@ _OWN: Final = re.compile(r"[我咱]|\b(?:i|i'm|i've|my|mine|we|our|me)\b")
 _PLAINLY: Final = re.compile(
     any_of(
         r"^\W*(?:(?:对了|另外|还有|请|麻烦你?|嗯)\W*)*(?:帮我|给我|替我)(?:记住|记一下|记下来?)",
-        r"^\W*(?:(?:please|also|and|ok|hey|hi|btw|can_you|could_you|just)\W+)*(?:please_remember_that\b|note_to_self\b|(?:please_)?remember\s*:|"
+        r"^\W*(?:(?:please|pls|plz|also|and|ok|hey|hi|btw|can_you|could_you|just)\W+)*(?:please_remember_that\b|note_to_self\b|(?:please_)?remember\s*:|"
         r"remember_that\b(?=[^\n]*\d))",
     )
 )

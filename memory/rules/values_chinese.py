@@ -25,6 +25,7 @@ FIELDS: Final = any_of(
     "人力资源? 行政 广告 自媒体 新媒体 编程 开发 算法 美容 装修 直播 翻译 it 芯片 游戏 医疗 法务 审计 公关 采购",
 )
 
+_TIMED: Final = re.compile(r"每|今[天晚年早]|明[天年]|周[一二三四五六日末]|你|[这那]")
 _WORKPLACE: Final = re.compile(
     "在(?:一?家|一?所|一?个|一?间)?(?:[^家哪那这]{0,8}"
     + any_of(
@@ -163,6 +164,8 @@ def fits(attribute: str, words: str, written: str, clause: str) -> bool:
             return not _NO_THING.search(words)
         case "favourite":
             return not _NO_THING.search(words) and "的" not in words[-1]
+        case "fact__left":
+            return not _TIMED.search(words)
         case "fact__workplace":
             return _WORKPLACE.search(words) is not None
         case "job":

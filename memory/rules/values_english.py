@@ -10,6 +10,20 @@ from memory.rules.grammar import any_of
 SPECIES: Final = any_of(
     "dog puppy cat kitten rabbit bunny hamster parrot tortoise turtle guinea_pig horse pony goldfish lizard"
 )
+DIETS: Final = "(?:strict |lifelong )?" + any_of(
+    "vegetarian vegan pescatarian pescetarian flexitarian lactose[_-]intolerant gluten[_-]intolerant "
+    "gluten[_-]free coeliac celiac keto teetotal(?:er)? halal kosher"
+)
+CONDITIONS: Final = any_of(
+    "asthma (?:type_[12]_)?diabetes epilepsy (?:high_|low_)blood_pressure hypertension arthritis "
+    "migraines adhd anxiety depression coeliac_disease celiac_disease a_heart_condition "
+    "crohn's_disease"
+)
+ILL: Final = any_of("(?:type_[12]_)?diabetic asthmatic epileptic colou?r[_-]?blind deaf blind dyslexic autistic")
+FOODS: Final = any_of(
+    "gluten dairy lactose milk cheese eggs? nuts peanuts shellfish seafood fish meat pork beef soy wheat sugar",
+    "alcohol caffeine coffee spicy_food",
+)
 TERSE: Final = any_of("short brief concise detailed simple casual formal to_the_point")
 STYLES: Final = (
     TERSE + r" (?:answers|replies|responses)(?: (?:with|without) (?:emojis?|jargon|bullet points|examples))?"
@@ -21,6 +35,17 @@ FIELDS: Final = any_of(
     "law fintech",
     "manufacturing agriculture customer_(?:service|support) law_enforcement public_relations pr media journalism"
     " film_production software cyber_?security",
+)
+_PURSUITS: Final = (
+    "smoke/smoking drink/drinking run/running jog/jogging swim/swimming play/playing study/studying learn/learning "
+    "teach/teaching take/taking wear/wearing drive/driving train/training volunteer/volunteering cycle/cycling "
+    "practise/practising practice/practicing lift/lifting climb/climbing box/boxing vape/vaping"
+)
+HABITS: Final = any_of(*(pair.partition("/")[0] for pair in _PURSUITS.split()))
+HABITS_DONE: Final = any_of(*(pair.partition("/")[2] for pair in _PURSUITS.split()))
+"""What somebody does until they stop ("I no longer smoke", "I stopped running")."""
+_TIMED: Final = re.compile(
+    r"\b(?:every|each|on|at|for|today|tonight|tomorrow|this|next|last|it|that|you|with you)\b|\d"
 )
 _WORKPLACE: Final = re.compile(
     r"\b(?:an?|the) (?:[\w-]+ ){0,2}"
@@ -68,6 +93,9 @@ _THE_PLACE: Final = re.compile(
     r"the (?:hague|netherlands|uk|usa|us|philippines|bronx|bay area|united states|united kingdom|lake "
     r"district|countryside)$"
 )
+_VILLAGE: Final = re.compile(
+    r"an? (?:[a-z]+ ){0,2}(?:village|town|suburb|island) (?:near|outside|in|off|close to|south of|north of) [^\W\d_]+"
+)
 _NO_THING: Final = re.compile(
     r"^(?:up|still|by|you|it|this|that|these|those|them|him|her|us|me|how|what|when|where|who|why|which|your|my|"
     r"his|their|our|all|the (?!ocean|sea|outdoors|beach|mountains|countryside|rain|snow|sun\b|cold|"
@@ -80,6 +108,13 @@ _NO_THING: Final = re.compile(
     r"you|your|yours|here|anymore|any more|until|while|though|now|then|lately|instead|over|ago)\b|"
     r"\bmondays?$"
 )
+_NO_JOY: Final = re.compile(
+    r"^(?:waiting|queu(?:e?ing)|standing in|sitting in traffic|getting (?:yelled|ignored|stuck|ghosted|spammed)"
+    r"|paying (?:rent|taxes|bills|for nothing)|traffic|traffic jams|taxes|delays|deadlines|overtime|spam|ads"
+    r"|cold calls|unpaid|rude|doing nothing all|cleaning up after|losing|failing|stepping on)\b"
+    r"|\b(?:on hold|at \d+ ?(?:am|in the morning)|for no reason)\b"
+)
+"""What is loved in mockery alone."""
 _NO_ALLERGEN: Final = re.compile(
     r"^(?:it|this|that|these|those|them|you|my|your|the|everything|anything|nothing|work|working|"
     r"mondays?|mornings?|exercise|bullshit|bs|stupid|stupidity|drama|people|meetings|commitment|math|"
@@ -174,6 +209,8 @@ def fits(attribute: str, words: str, written: str, clause: str) -> bool:
     match attribute:
         case "name" | "address" | "pet":
             return is_english_name(words, written, clause)
+        case "name__named":
+            return written[0].isupper() and is_english_name(words, written, clause)
         case "home__named":
             return written[0].isupper() and _is_english_place(words, written, clause)
         case "home" | "origin":
@@ -182,12 +219,16 @@ def fits(attribute: str, words: str, written: str, clause: str) -> bool:
             return not _NO_ALLERGEN.search(words)
         case "diet":
             return not _NO_FOOD.search(words)
-        case "like" | "dislike":
+        case "like":
+            return not _NO_THING.search(words) and not _NO_JOY.search(words)
+        case "dislike":
             return not _NO_THING.search(words)
         case "favourite":
             return not _NO_THING.search(words)
         case "job":
             return _JOB.fullmatch(words) is not None
+        case "fact__left":
+            return not _TIMED.search(words)
         case "fact__workplace":
             return written.rsplit(maxsplit=1)[-1][0].isupper() or _WORKPLACE.search(words) is not None
         case "job__stated":
@@ -206,7 +247,7 @@ def is_english_name(words: str, written: str, clause: str) -> bool:
 
 
 def _is_english_place(words: str, written: str, clause: str) -> bool:
-    if _THE_PLACE.fullmatch(words):
+    if _THE_PLACE.fullmatch(words) or (_VILLAGE.fullmatch(words) and written.rsplit(maxsplit=1)[-1][0].isupper()):
         return True
     if _NO_PLACE.search(words) or not re.fullmatch(r"[^\W\d_][\w .'’-]{1,39}", words):
         return False
