@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, Final
 
-HINT: Final = 'no picture: matplotlib is not installed (`pip install "recollect[plot]"`)'
+HINT: Final = "no picture: matplotlib is not installed (`.venv/bin/pip install matplotlib`)"
 
 _UNDER_LABEL: Final = -0.16
 """Where the label of an axis ends, in heights of the axes."""

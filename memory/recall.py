@@ -223,7 +223,9 @@ class Recall:
         """The candidates as the reranking model would have them, if there is one."""
         if self._reranker is None or not candidates:
             return candidates
-        found: Read = await read(self._stores, owner, candidates, room=limits.room, now=limits.now)
+        first = candidates[:READ_AT_ONCE]
+        reading = partial(read, self._stores, owner, first, room=limits.room, now=limits.now)
+        found: Read = await self._stores.db.together(reading)
         seconds = self._settings.timeout_seconds
         return await reranked(self._reranker, question, candidates, found.texts, seconds=seconds, notes=notes)
 

@@ -46,7 +46,6 @@ class Sealing:
                 return False
             units = await read_units(self._stores, owner, after=first - 1, upto=last)
             units.sort(key=lambda unit: unit.id)
-
             made = await off_loop(lambda: frozen(segment(units)), size=len(units) * _ROWS_A_TEXT)
             await self._stores.segments.add(owner, first, last, made)
         return True

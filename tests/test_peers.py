@@ -17,6 +17,7 @@ import pytest
 
 from bot.bench import evalset, peer, peering, peers
 from bot.bench.peering import KINDS, Home, Kind, PeerFailed
+from bot.bench.shared import SharedVectors
 from memory.ports import Vector
 from tests.servers import peer_double
 from tests.test_bench import question, talk, written
@@ -118,7 +119,7 @@ async def test_peers_are_measured_beside_ours_and_who_is_missing_or_dies_is_left
         *[found("b", WHEN, 100), done("b/0", ms=50), found("b", WHEN, 10), done("b/0", ms=4)],
     ]
     dying = [*FILLED, found("a", WHERE, 100), {"end": "out of memory"}]
-    vectors = peers.SharedVectors(Flat())
+    vectors = SharedVectors(Flat())
     figures = await peers.compare(evalset.load(folder), vectors, commands(tmp_path, mem0=sound, chromadb=dying))
     assert json.loads(json.dumps(figures)) == figures
     assert figures["left_out"] == {
@@ -152,7 +153,7 @@ async def test_a_peer_that_lists_what_somebody_else_said_is_left_out(
     folder: Path, tmp_path: Path, ids: tuple[str, ...], reason: str
 ) -> None:
     leaking = [*FILLED, found("a", WHERE, 100), done(*ids)]
-    vectors = peers.SharedVectors(Flat())
+    vectors = SharedVectors(Flat())
     figures = await peers.compare(evalset.load(folder), vectors, commands(tmp_path, langgraph=leaking))
     assert figures["left_out"]["langgraph"] == reason
     assert list(figures["systems"]) == ["recollect"]

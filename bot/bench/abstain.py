@@ -23,12 +23,13 @@ from bot.bench import evalset, levels
 from bot.bench.evalset import BOT_SPEAKER, Conversation, EvalSet
 from bot.bench.levels import Levels
 from bot.bench.recall import PIPED_WIDTH, Filled, fill, opened
+from bot.bench.shared import SharedVectors
 from bot.bench.smalltalk import SMALL_TALK
 from bot.embedders import choose_embedder
 from bot.plot import PlotUnavailable
 from config.settings import EmbedderSettings, SessionSettings, Settings
 from memory import Memory, RecallOptions, is_small_talk
-from memory.ports import Embedder, EmbedderUnavailable, Vector
+from memory.ports import Embedder, EmbedderUnavailable
 
 SETS: Final = ("locomo", "memorybank_zh")
 """The sets that are pooled where a folder holds them: their questions name what one conversation alone tells. Those of
@@ -51,31 +52,6 @@ class Case:
     conversation: str
     text: str
     own: bool
-
-
-class Remembering:
-    """An embedder that is asked for each text once in a run: several memories are told the same lines."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._known: dict[str, Vector | None] = {}
-
-    @property
-    def model(self) -> str:
-        """The model behind it."""
-        return self._embedder.model
-
-    @property
-    def dimensions(self) -> int | None:
-        """Width of its vectors."""
-        return self._embedder.dimensions
-
-    async def embed(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Embed what is new."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if new:
-            self._known |= zip(new, await self._embedder.embed(new), strict=True)
-        return [self._known[text] for text in texts]
 
 
 def cases(each: EvalSet) -> Iterator[Case]:
@@ -110,7 +86,7 @@ def renamed(text: str, names: Sequence[str], others: Sequence[str]) -> str:
 async def run_abstain(data: Path, *, embedder: Embedder | None, false_positives: float) -> Measured:
     """Measure the sets of a folder, pooled, and small talk. Raises DataError, EmbedderUnavailable."""
     sets = [evalset.load(folder) for folder in _chosen(evalset.folders(data))]
-    kept = None if embedder is None else Remembering(embedder)
+    kept = None if embedder is None else SharedVectors(embedder)
     settings = Settings(_env_file=None, session=SessionSettings(idle_minutes=_WEEK_MINUTES))
     settings = settings.model_copy(
         update={"recall": settings.recall.model_copy(update={"false_positives": false_positives})}

@@ -22,11 +22,12 @@ from bot.bench.evalset import Asked, Conversation, DataError, EvalSet
 from bot.bench.metrics import Shown, estimated_tokens
 from bot.bench.peering import KINDS, Kind, PeerFailed, Running, command_of, running
 from bot.bench.recall import PIPED_WIDTH
+from bot.bench.shared import SharedVectors
 from bot.bench.tally import Tally
 from bot.embedders import choose_embedder
 from config.settings import EmbedderSettings, Settings
 from memory import Memory
-from memory.ports import Embedder, EmbedderUnavailable, Vector
+from memory.ports import EmbedderUnavailable
 
 QUALITY: Final = ("R@1", "R@10", "T@1000")
 CLOCK: Final = ("ms a recall", "ms an item added")
@@ -34,46 +35,9 @@ DEPTH: Final = 100
 """Texts that a peer lists where recall is measured; more than fit 1,000 tokens."""
 IN_USE: Final = 10
 """Texts that a peer lists where the clock runs; ours gives what the bot would show."""
-_PLAIN: Final = "hello"
 
 CommandOf = Callable[[Kind], Awaitable[Sequence[str]]]
 """Says what starts a peer. Raises PeerFailed."""
-
-
-class SharedVectors:
-    """Our embedder, each text embedded once, for everybody; ``spent`` are the seconds it took, which nobody is charged.
-
-    It must have answered once before its width is known: :meth:`ready`. Raises EmbedderUnavailable.
-    """
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.spent = 0.0
-        self._embedder = embedder
-        self._known: dict[str, Vector | None] = {}
-
-    @property
-    def model(self) -> str:
-        """Whose vectors they are."""
-        return self._embedder.model
-
-    @property
-    def dimensions(self) -> int | None:
-        """Width of a vector."""
-        return self._embedder.dimensions
-
-    async def ready(self) -> None:
-        """Embed a word, so that the width is known."""
-        await self.embed([_PLAIN])
-
-    async def embed(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Embed texts, in their order."""
-        started = time.perf_counter()
-        missing = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if missing:
-            self._known.update(zip(missing, await self._embedder.embed(missing), strict=True))
-        vectors = [self._known[text] for text in texts]
-        self.spent += time.perf_counter() - started
-        return vectors
 
 
 class System(Protocol):
