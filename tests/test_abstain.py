@@ -91,7 +91,7 @@ def test_without_matplotlib_a_sentence_says_what_to_install(monkeypatch: pytest.
         raise ImportError(name)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(PlotUnavailable, match="recollect\\[plot\\]"):
+    with pytest.raises(PlotUnavailable, match="pip install matplotlib"):
         levels.draw(Levels((0.9,), (0.1,)), tmp_path / "a.svg", "title")
     assert "pip install" in HINT
 

@@ -21,7 +21,7 @@ from bot.bench.tally import PLACES, TOKENS
 
 drawn_for_real = pytest.mark.skipif(
     importlib.util.find_spec("matplotlib") is None,
-    reason='matplotlib is not installed (`pip install "recollect[plot]"`)',
+    reason="matplotlib is not installed (`.venv/bin/pip install matplotlib`)",
 )
 
 SPEED: dict[str, Any] = {
