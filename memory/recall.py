@@ -143,7 +143,7 @@ class Recall:
         # A model is asked outside the queue: while it answers, others may recall.
         candidates = await self._ordered(owner, question, judged.candidates, limits, notes)
         async with self._at_once:
-            shelf = self._shelf(owner, options)
+            shelf = self._shelf(owner, options, settled=not judged.fused)
             reading = partial(self._first_read, owner, candidates, room=room, now=now)
             always_read, first = await self._stores.db.together(reading)
             left_out = _fill(shelf, always_read, within=ALWAYS_TOKENS)
@@ -229,9 +229,11 @@ class Recall:
         seconds = self._settings.timeout_seconds
         return await reranked(self._reranker, question, candidates, found.texts, seconds=seconds, notes=notes)
 
-    def _shelf(self, owner: Account, options: RecallOptions) -> Shelf:
-        def cost(unit: Recalled) -> int:
-            return self._count(f"{line(unit, owner)}\n")
+    def _shelf(self, owner: Account, options: RecallOptions, *, settled: bool) -> Shelf:
+        """A list as long as the budget; ``settled`` says that its order stays, so that a day is told once for a run."""
+
+        def cost(unit: Recalled, before: Recalled | None) -> int:
+            return self._count(f"{line(unit, owner, before=before if settled else None)}\n")
 
         if options.max_tokens is None:
             return Shelf(cost, None)

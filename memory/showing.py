@@ -200,8 +200,11 @@ def _with_question(unit: Recalled, question: Message, hits: LongHits) -> Forms:
 class Shelf:
     """The list as it grows: near-copies thinned, the token budget kept."""
 
-    def __init__(self, cost: Callable[[Recalled], int], budget: int | None) -> None:
-        """``cost`` counts the tokens of a unit as it is put before the model; without a budget all fit."""
+    def __init__(self, cost: Callable[[Recalled, Recalled | None], int], budget: int | None) -> None:
+        """``cost`` counts the tokens of a unit as it is put before the model, behind another one or as the first.
+
+        Without a budget all fit.
+        """
         self._cost = cost
         self._budget = budget
         self._spent = 0
@@ -239,7 +242,7 @@ class Shelf:
             return unit[0]
         left = min(self._budget, self._budget if within is None else within) - self._spent
         for form in unit:
-            cost = self._cost(form)
+            cost = self._cost(form, self.units[-1] if self.units else None)
             if cost <= (left // WHOLE_SHARE if form.extent == "whole" and len(unit) > 1 else left):
                 self._spent += cost
                 return form

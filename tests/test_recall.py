@@ -417,6 +417,15 @@ async def test_the_block_keeps_to_the_budget_and_names_what_did_not_fit(world: W
     assert (await world.ask("marmalade", RecallOptions(max_tokens=0, threshold=False))).units == ()
 
 
+async def test_notes_of_one_day_leave_room_for_more(world: World) -> None:
+    for number in range(30):
+        await world.know(f"marmalade jar number{number} on the shelf")
+    fitting = await world.ask("marmalade", RecallOptions(max_tokens=900, threshold=False))
+    shown = block(fitting, world.owner)
+    whole = len(shown) + (len(fitting.units) - 1) * len("2026-03-02 ")
+    assert len(shown) <= 900 < whole, "with its day before each there were fewer"
+
+
 async def test_every_shown_unit_names_the_terms_of_its_score(shelf: Shelf) -> None:
     world = world_of(shelf, Meanings({"blue jam": (1, 0), "red tea": (0, 1), "jam?": (0.9, 0.1)}))
     await world.know("blue jam")
