@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -95,4 +96,9 @@ def bare(name: str) -> str:
 
 def local_date(at: datetime, owner: Account) -> str:
     """The day of a moment in the owner's zone, ISO."""
-    return at.astimezone(ZoneInfo(owner.zone)).date().isoformat()
+    return _iso_day(at, owner.zone)
+
+
+@lru_cache(maxsize=4_096)
+def _iso_day(at: datetime, zone: str) -> str:
+    return at.astimezone(ZoneInfo(zone)).date().isoformat()

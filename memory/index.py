@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -277,6 +277,27 @@ class _Held:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
+class _Known(NamedTuple):
+    """Up to where an index holds rows, chunks and vectors."""
+
+    newest: int
+    last_chunk: int
+    last_vector: int
+
+    @classmethod
+    def of(cls, index: OwnerIndex) -> _Known:
+        """What this one holds."""
+        return cls(index.newest, index.last_chunk, index.last_vector)
+
+
+class _News(NamedTuple):
+    """What an index does not hold yet."""
+
+    units: list[Unit]
+    chunks: list[Chunk]
+    vectors: VectorRows
+
+
 class Indexes:
     """The indexes of the people who talked last, bounded by bytes, built and brought up to date on demand."""
 
@@ -330,33 +351,35 @@ class Indexes:
         newest = await stores.journal.newest(owner)
         if newest == index.newest:
             return
+        news = None
         if not index.newest:
-            await self._open(owner, index)
-        known = max(index.newest, owner.first_id)
-        reading = partial(self._news, owner, index, newest)
-        # A turn's worth is read in one trip; of more, others' reading need not wait for all.
-        few = newest - known <= _FEW_NEWS
-        units, chunks, rows = await (stores.db.together(reading) if few else reading())
+            news = await self._open(owner, index, newest)
+        if news is None:
+            reading = partial(self._news, owner, _Known.of(index), newest)
+            # A turn's worth is read in one trip; of more, others' reading need not wait for all.
+            few = newest - max(index.newest, owner.first_id) <= _FEW_NEWS
+            news = await (stores.db.together(reading) if few else reading())
+        units, chunks, rows = news
         await off_loop(partial(index.add, units), size=len(units) * _ROWS_A_UNIT)
         index.add_chunks(chunks)
         await off_loop(partial(index.add_vectors, rows.hashes, rows.matrix, last=rows.last), size=len(rows.hashes))
         index.newest = newest
 
-    async def _news(self, owner: Account, index: OwnerIndex, newest: int) -> tuple[list[Unit], list[Chunk], VectorRows]:
-        """What came behind what the index holds."""
+    async def _news(self, owner: Account, known: _Known, newest: int) -> _News:
+        """What came behind what an index holds."""
         stores, embeddings = self._stores, self._stores.embeddings
-        units = await read_units(stores, owner, after=index.newest, upto=newest)
+        units = await read_units(stores, owner, after=known.newest, upto=newest)
         if embeddings.model is None:
-            return units, [], NO_ROWS
-        return (
+            return _News(units, [], NO_ROWS)
+        return _News(
             units,
-            await embeddings.chunks(owner, after=index.last_chunk),
-            await embeddings.rows(owner, after=index.last_vector),
+            await embeddings.chunks(owner, after=known.last_chunk),
+            await embeddings.rows(owner, after=known.last_vector),
         )
 
-    async def _open(self, owner: Account, index: OwnerIndex) -> None:
-        """Take what is sealed, and the texts of rows between that."""
-        segments, centre, pages = await self._stores.db.together(partial(self._sealed, owner))
+    async def _open(self, owner: Account, index: OwnerIndex, newest: int) -> _News | None:
+        """Take what is sealed, and the texts of rows between that; what came behind if that was little, else None."""
+        segments, centre, pages, news = await self._stores.db.together(partial(self._sealed, owner, newest))
         for held in segments:
             if max(index.newest, owner.first_id - 1) < held.first - 1:
                 units = await read_units(self._stores, owner, after=index.newest, upto=held.first - 1)
@@ -367,12 +390,19 @@ class Indexes:
             index.vectors = Vectors(centre)
             if pages is not None:
                 await off_loop(partial(index.open_pages, pages), size=len(pages.keys) // _SEALED)
+        return news
 
-    async def _sealed(self, owner: Account) -> tuple[list[Sealed], Vector | None, VectorPages | None]:
+    async def _sealed(
+        self, owner: Account, newest: int
+    ) -> tuple[list[Sealed], Vector | None, VectorPages | None, _News | None]:
+        """What is sealed, and in the same trip what came behind it, unless that is much."""
         segments, embeddings = await self._stores.segments.all(owner), self._stores.embeddings
-        if embeddings.model is None:
-            return segments, None, None
-        return segments, await embeddings.centre(owner), await embeddings.pages(owner)
+        centre, pages = None, None
+        if embeddings.model is not None:
+            centre, pages = await embeddings.centre(owner), await embeddings.pages(owner)
+        known = _Known(segments[-1].last if segments else 0, 0, 0 if pages is None else pages.last)
+        few = newest - max(known.newest, owner.first_id) <= _FEW_NEWS
+        return segments, centre, pages, await self._news(owner, known, newest) if few else None
 
     def _evict(self) -> None:
         while len(self._held) > 1 and self.nbytes > self._most_bytes:

@@ -301,7 +301,8 @@ class Recall:
             notes.append("no embedder")
             return None
         try:
-            return await asyncio.wait_for(self._stores.embeddings.query(owner, text), self._settings.timeout_seconds)
+            async with asyncio.timeout(self._settings.timeout_seconds):
+                return await self._stores.embeddings.query(owner, text)
         except EmbedderUnavailable:
             notes.append("embedder down")
         except TimeoutError:
@@ -317,7 +318,7 @@ class Recall:
                 )
             work = partial(judge, index, question, null, foreign, limits)
             judged = await off_loop(work, size=len(index.rows) // SCORED)
-            return judged, _hits(index, asked.question, judged.candidates)
+            return judged, _hits(index, asked.question, judged)
 
 
 def _search_text(question: str, context: tuple[str, ...]) -> str:
@@ -363,12 +364,11 @@ def _known_unit(entry: Entry, *, always: bool = False, scores: dict[str, float] 
     return forms(memory_unit(known, entry))
 
 
-def _hits(index: OwnerIndex, question: Question, candidates: Sequence[Contender]) -> LongHits:
+def _hits(index: OwnerIndex, question: Question, judged: Judged) -> LongHits:
     """What of the long texts among the candidates was hit."""
-    near = {} if question.vector is None else index.nearest_chunks([c.id for c in candidates], question.vector)
-    meant = [c for c in candidates if c.scores and "cosine" in c.scores]
-    best = max(meant, key=lambda c: (c.scores or {})["cosine"], default=None)
-    return LongHits(index.rare(question.terms), near, None if best is None else best.id)
+    vector = question.vector
+    near = {} if vector is None else index.nearest_chunks((c.id for c in judged.candidates), vector)
+    return LongHits(index.rare(question.terms), near, judged.nearest)
 
 
 def _is_always(entry: Entry) -> bool:
