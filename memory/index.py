@@ -268,13 +268,14 @@ class OwnerIndex:
         self.rows["session"][place][known] = self.rows["session"][at[known]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class _Held:
-    """An index and who may work on it now."""
+    """An index, who may work on it now, and the bytes it is known to hold."""
 
     model: str | None
     index: OwnerIndex = field(default_factory=OwnerIndex)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    nbytes: int = 0
 
 
 class _Known(NamedTuple):
@@ -305,6 +306,7 @@ class Indexes:
         self._stores = stores
         self._most_bytes = most_bytes
         self._held: OrderedDict[int, _Held] = OrderedDict()
+        self._weight = 0
 
     @asynccontextmanager
     async def of(self, owner: Account) -> AsyncIterator[OwnerIndex]:
@@ -315,42 +317,46 @@ class Indexes:
                 if self._held.get(owner.no) is not held:
                     continue  # Let go of while we waited for it.
                 try:
-                    await self._refresh(owner, held.index)
+                    if await self._refresh(owner, held.index):
+                        self._weigh(owner, held)
                 except BaseException:
                     # Half of it may be there, and a thread still at work on it.
                     self.forget(owner)
                     raise
-                self._evict()
                 yield held.index
                 return
 
     def forget(self, owner: Account) -> None:
         """Let go of an owner's index at once; one that is being built serves its builder and nobody after."""
-        self._held.pop(owner.no, None)
+        gone = self._held.pop(owner.no, None)
+        self._weight -= 0 if gone is None else gone.nbytes
 
     def clear(self) -> None:
         """Let go of every index."""
         self._held.clear()
+        self._weight = 0
 
     @property
     def nbytes(self) -> int:
         """Memory held by all indexes, bytes."""
-        return sum(held.index.nbytes for held in self._held.values())
+        return self._weight
 
     def _current(self, owner: Account) -> _Held:
         model = self._stores.embeddings.model
         held = self._held.get(owner.no)
         if held is None or held.model != model:
+            self.forget(owner)
             held = self._held[owner.no] = _Held(model)
         self._held.move_to_end(owner.no)
         return held
 
-    async def _refresh(self, owner: Account, index: OwnerIndex) -> None:
+    async def _refresh(self, owner: Account, index: OwnerIndex) -> bool:
+        """Bring an index up to date; whether there was anything to take."""
         stores = self._stores
         # The number is read first: what is written from here on is behind it, and has its turn the next time.
         newest = await stores.journal.newest(owner)
         if newest == index.newest:
-            return
+            return False
         news = None
         if not index.newest:
             news = await self._open(owner, index, newest)
@@ -364,6 +370,7 @@ class Indexes:
         index.add_chunks(chunks)
         await off_loop(partial(index.add_vectors, rows.hashes, rows.matrix, last=rows.last), size=len(rows.hashes))
         index.newest = newest
+        return True
 
     async def _news(self, owner: Account, known: _Known, newest: int) -> _News:
         """What came behind what an index holds."""
@@ -404,9 +411,18 @@ class Indexes:
         few = newest - max(known.newest, owner.first_id) <= _FEW_NEWS
         return segments, centre, pages, await self._news(owner, known, newest) if few else None
 
-    def _evict(self) -> None:
-        while len(self._held) > 1 and self.nbytes > self._most_bytes:
-            self._held.popitem(last=False)
+    def _weigh(self, owner: Account, held: _Held) -> None:
+        """Count what an index holds now, and let go of those that were asked longest ago while it is too much.
+
+        Only one that has changed is counted anew: to count all of them at every recall took longer than the recall.
+        """
+        if self._held.get(owner.no) is held:
+            self._weight -= held.nbytes
+            held.nbytes = held.index.nbytes
+            self._weight += held.nbytes
+        while len(self._held) > 1 and self._weight > self._most_bytes:
+            _, gone = self._held.popitem(last=False)
+            self._weight -= gone.nbytes
 
 
 async def read_units(stores: Stores, owner: Account, *, after: int, upto: int) -> list[Unit]:

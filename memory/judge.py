@@ -170,8 +170,8 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
         else:
             chosen.append((place, band))
     kept = [place for place, _ in chosen]
-    shown, bands = best[kept], [band for _, band in chosen]
-    candidates = _candidates(index, ranking, shown, bands, [levels[place] for place in kept])
+    shown, own = best[kept], [levels[place] for place in kept]
+    candidates = _candidates(index, ranking, shown, [band for _, band in chosen], own)
     return Judged(
         tuple(candidates),
         round(bar.best.level(strongest), 6),

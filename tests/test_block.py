@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from memory.block import block, frame, line
 from memory.model import Account, Recalled, Recollection, Span
+from memory.showing import Shelf
 
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
 ANN = Account(1, "console", "1", name="Ann", language="en")
@@ -56,7 +58,7 @@ def test_a_note_without_a_day_keeps_what_it_is_who_said_it_and_how_sure_it_is() 
     assert shown(note("a"), unsure, spoken)[1:] == ['(fact, Bo, perhaps) "b"', 'Recollect: "c"']
 
 
-MARKED = [
+MARKED: list[tuple[dict[str, Any], str, str]] = [
     ({"band": "perhaps"}, '"perhaps"', "标 perhaps"),
     ({"outdated": AT}, '"outdated"', "标 outdated"),
     ({"extent": "gist"}, '"gist"', "标 gist"),
@@ -66,13 +68,13 @@ MARKED = [
 
 @pytest.mark.parametrize(("change", "english", "chinese"), MARKED)
 def test_the_heading_explains_the_marks_that_are_there_and_no_other(
-    change: dict[str, object], english: str, chinese: str
+    change: dict[str, Any], english: str, chinese: str
 ) -> None:
-    marked = replace(note("a"), **change)  # type: ignore[arg-type]
+    marked = replace(note("a"), **change)
     for owner, words, place in ((ANN, english, 1), (replace(ANN, language="zh"), chinese, 2)):
         assert words in heading(marked, owner=owner)
-        others = [row[place] for row in MARKED if row[place] != words]
-        assert not [other for other in others if other in heading(marked, owner=owner)]  # type: ignore[operator]
+        others = {str(row[place]) for row in MARKED} - {words}
+        assert not [other for other in others if other in heading(marked, owner=owner)]
         assert words not in heading(note("a"), owner=owner)
 
 
@@ -85,6 +87,16 @@ def test_an_event_that_recurs_shows_no_day_of_its_own_so_none_is_explained() -> 
 def test_no_block_costs_more_than_its_frame_and_its_lines(language: str) -> None:
     owner = replace(ANN, language=language)
     every = {key: value for change, *_ in MARKED for key, value in change.items()}
-    units = [note("a"), replace(note("b"), **every)]  # type: ignore[arg-type]
+    units = [note("a"), replace(note("b"), **every)]
     lines = [line(units[0], owner), line(units[1], owner, before=units[0])]
     assert len(block(Recollection(tuple(units)), owner)) <= len(frame(owner)) + sum(len(each) + 1 for each in lines)
+
+
+def test_what_takes_a_source_along_is_known_by_its_words() -> None:
+    shelf = Shelf(lambda _unit, _before: 1, None)
+    first = replace(note("green tea every morning"), kind="fact", cites=(1,))
+    assert shelf.put((first,)) is None
+    assert shelf.put((replace(first, id=90, cites=(2,)),)) == "repeats"
+    assert shelf.put((replace(first, id=91, text="every morning green tea!!", cites=(2,)),)) == "repeats"
+    assert shelf.put((replace(first, id=92, text="green tea", cites=(3,)),)) is None, "nobody says where it is from"
+    assert [unit.cites for unit in shelf.units] == [(1, 2), (3,)]

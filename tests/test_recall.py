@@ -544,6 +544,19 @@ async def test_the_index_of_who_talked_longest_ago_is_dropped_first(shelf: Shelf
     assert texts(await world.ask("茶")) == ["茶"]
 
 
+async def test_what_indexes_hold_is_counted_as_they_grow_and_go(world: World) -> None:
+    await world.know("茶")
+    await world.ask("茶")
+    before = world.indexes.nbytes
+    for number in range(200):
+        await world.know(f"jam{number}")
+    await world.ask("jam7")
+    async with world.indexes.of(world.owner) as index:
+        assert world.indexes.nbytes == index.nbytes > before > 0
+    world.indexes.forget(world.owner)
+    assert world.indexes.nbytes == 0
+
+
 async def test_a_changed_model_never_meets_old_vectors(shelf: Shelf) -> None:
     world = world_of(shelf, Meanings({"blue jam": (1, 0), "q": (1, 0)}))
     await world.know("blue jam")
