@@ -9,7 +9,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bot.commands import Commands, Order
+from bot.commands import Commands, Order, Pressed
 from bot.escape import escaped
 from bot.hearing import BOT, Hearing, Watcher, written
 from bot.language import language_of
@@ -137,7 +137,7 @@ class Agent:
         self._reply_tokens = settings.model.reply_tokens
         self._recall_tokens = settings.recall.max_tokens
         self._requests = Requests(settings, count)
-        self._commands = Commands(memory, clock)
+        self._commands = Commands(memory, clock, settings)
         self.hearing = Hearing(memory, settings, commands=self._commands, count=count, zone=zone, watch=self._seen)
 
     async def hear(self, update: Update) -> Heard | None:
@@ -186,7 +186,8 @@ class Agent:
         with written(language_of(press)):
             owner, chat = await self.hearing.meet(press)
         with written(owner.language):
-            await sink.send(_discreet(await self._commands.press(owner, press.button_id, now=press.at), owner, chat))
+            reply = await self._commands.press(Pressed(owner, chat, press.button_id, press.at))
+            await sink.send(_discreet(reply, owner, chat))
 
     async def give_up(self, said: Sequence[Said]) -> None:
         """Let messages wait no longer; what they tell is learned, and they are not answered.
