@@ -12,10 +12,12 @@ import memory.answering
 import memory.distill
 import memory.embedding
 import memory.facts
+import memory.fleeting
 import memory.forget
 import memory.journal
 import memory.moving
 import memory.pages
+import memory.pauses
 import memory.profile
 import memory.promises
 import memory.recall
@@ -36,6 +38,7 @@ WALKED: tuple[type, ...] = (
     memory.embedding.Embeddings,
     memory.facts.Facts,
     memory.forget.Forgetting,
+    memory.fleeting.Fleeting,
     memory.freshness.Freshness,
     memory.journal.Journal,
     memory.moving.Moves,
@@ -45,6 +48,7 @@ WALKED: tuple[type, ...] = (
     memory.reconcile.Gate,
     memory.revising.Revising,
     memory.pages.Pages,
+    memory.pauses.Pauses,
     memory.sealed.Segments,
     memory.sessions.Sessions,
     memory.timeline.Timeline,
@@ -64,6 +68,8 @@ WITHOUT_OWNER = {
     ("Memory", "moved"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Memory", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Answering", "waiting"): "gives each message that waits with its owner, at a start",
+    ("Fleeting", "owners"): "returns account numbers, no memory",
+    ("Fleeting", "sweep"): "goes owner by owner inside",
     ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Waits", "owners_waiting"): "returns account numbers, no memory",
