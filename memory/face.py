@@ -36,6 +36,7 @@ from memory.revising import Revising, Revision
 from memory.sealed import Segments
 from memory.sealing import Sealing
 from memory.sessions import Sessions
+from memory.sharing import Sharing
 from memory.stores import Stores
 from memory.timeline import Timeline
 from memory.traces import Trace, Traces
@@ -95,6 +96,8 @@ class Memory:
             db=db,
         )
         self._indexes = Indexes(self._stores)
+        self.sharing = Sharing(db, self._stores, self._indexes)
+        """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
         self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores)
