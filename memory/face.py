@@ -24,6 +24,7 @@ from memory.housekeeping import Housekeeping
 from memory.index import Indexes
 from memory.jobs import Job, Runs, run_due
 from memory.journal import Journal, Line
+from memory.lists import Lists
 from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
 from memory.moving import Moves
 from memory.nulls import Nulls
@@ -95,6 +96,8 @@ class Memory:
             nulls=Nulls(db),
             db=db,
         )
+        self.lists = Lists(self._stores)
+        """What the owner was shown under which number."""
         self._indexes = Indexes(self._stores)
         self.sharing = Sharing(db, self._stores, self._indexes)
         """Where the owner's memories may be used."""

@@ -14,6 +14,7 @@ import memory.embedding
 import memory.facts
 import memory.forget
 import memory.journal
+import memory.lists
 import memory.moving
 import memory.pages
 import memory.profile
@@ -38,6 +39,7 @@ WALKED: tuple[type, ...] = (
     memory.forget.Forgetting,
     memory.freshness.Freshness,
     memory.journal.Journal,
+    memory.lists.Lists,
     memory.moving.Moves,
     memory.profile.Profile,
     memory.promises.Promises,
