@@ -17,7 +17,19 @@ from memory.accounts import Accounts
 from memory.clock import moment, stamp
 from memory.db import Database
 from memory.embedding import text_hash
-from memory.model import EVERYWHERE, Account, Candidate, Citation, Event, Fact, Kind, ProfileLine, Provenance, Span, Unit
+from memory.model import (
+    EVERYWHERE,
+    Account,
+    Candidate,
+    Citation,
+    Event,
+    Fact,
+    Kind,
+    ProfileLine,
+    Provenance,
+    Span,
+    Unit,
+)
 from memory.offloop import off_loop
 
 E = TypeVar("E", ProfileLine, Event, Fact)

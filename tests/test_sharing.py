@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,9 @@ async def entry(house: House) -> Entry:
     return found
 
 
-async def test_a_shared_memory_is_known_in_every_group_and_an_unshared_one_in_none(data_dir: Path, clock: Clock) -> None:
+async def test_a_shared_memory_is_known_in_every_group_and_an_unshared_one_in_none(
+    data_dir: Path, clock: Clock
+) -> None:
     async with housed(data_dir / "m.db", clock) as house:
         await house.hear("I am allergic to pollen")
         group = await room(house)
@@ -59,7 +60,9 @@ async def test_what_was_said_in_a_group_goes_back_to_that_group_when_its_line_is
         assert await house.known(room=group) == ["I am allergic to pollen"]
 
 
-async def test_doing_it_twice_changes_nothing_and_unsharing_knows_where_it_was_said(data_dir: Path, clock: Clock) -> None:
+async def test_doing_it_twice_changes_nothing_and_unsharing_knows_where_it_was_said(
+    data_dir: Path, clock: Clock
+) -> None:
     async with housed(data_dir / "m.db", clock) as house:
         await house.hear("I am allergic to pollen", chat=await room(house))
         held, sharing = await entry(house), house.memory.sharing
@@ -113,7 +116,10 @@ async def test_a_group_that_moves_and_joins_another_gets_its_own_back(data_dir: 
         assert await house.memory.moved("test", GROUP, "group:-900")
         for held in await house.memory.known(house.owner, room=house.chat, now=clock()):
             await house.memory.sharing.unshare(house.owner, held.id, now=clock())
-        assert sorted(await house.known(room=await room(house, "group:-900"))) == ["I am allergic to pollen", "I like tea"]
+        assert sorted(await house.known(room=await room(house, "group:-900"))) == [
+            "I am allergic to pollen",
+            "I like tea",
+        ]
 
 
 async def offered(talk: Talk, command: str, chat: str = "") -> tuple[str, list[str]]:
@@ -137,7 +143,9 @@ async def test_words_show_what_they_mean_before_anything_is_shared(data_dir: Pat
         assert "nuts" in shown
         assert "pollen" not in shown
         text, buttons = await offered(talk, "/unshare nuts")
-        assert (await talk.press(buttons[0])).startswith("allergy: nuts\nFrom now on I use this only in our private chat")
+        assert (await talk.press(buttons[0])).startswith(
+            "allergy: nuts\nFrom now on I use this only in our private chat"
+        )
         assert "nuts" not in await talk.say("/whatdoyouknow", chat=GROUP)
 
 
@@ -176,4 +184,16 @@ async def test_an_old_button_of_what_is_gone_says_so(data_dir: Path, clock: Cloc
         _, (button,) = await offered(talk, "/share Oslo")
         await talk.say("I live in Lyon")
         assert "no longer open" in await talk.press(button)
-        assert clock() - timedelta(days=1) < clock()
+
+
+async def test_a_number_means_what_the_list_shown_last_in_this_chat_showed(data_dir: Path, clock: Clock) -> None:
+    async with talking(data_dir, clock) as talk:
+        await talk.say("I am allergic to pollen")
+        await talk.say("I am allergic to nuts")
+        assert "shown you no list" in await talk.say("/share 2")
+        await talk.say("/whatdoyouknow")
+        assert (await talk.say("/share 2")).startswith("allergy: nuts\nFrom now on I may use this everywhere")
+        assert (await talk.say("/share 2")).startswith("allergy: nuts\nAs before,")
+        assert (await talk.say("/unshare 2")).startswith("allergy: nuts\nFrom now on I use this only in our private")
+        assert "no memory under this number" in await talk.say("/share 3")
+        assert "shown you no list" in await talk.say("/share 2", chat=GROUP)

@@ -55,6 +55,8 @@ class Sharing:
         owner, now = order.owner, self._clock()
         if not order.words:
             return Reply(phrase("share.usage", owner.language, way=way), private=True)
+        if order.words.isdecimal() and len(order.words) <= LONGEST_NUMBER:
+            return await self._numbered(order, int(order.words), way, now=now)
         found = await self._memory.sharing.named(owner, order.words, room=order.chat, now=now)
         open_already = way == "unshare"
         fitting = [entry for entry in found if (entry.provenance.audience == EVERYWHERE) == open_already]
@@ -72,6 +74,15 @@ class Sharing:
         more = len(fitting) - len(listed)
         text = phrase("share.offer", owner.language, way=way, entries=listed, more=more)
         return Reply(text, tuple(buttons), private=True)
+
+    async def _numbered(self, order: Order, number: int, way: Way, *, now: datetime) -> Reply:
+        """What has this number in the list its owner saw last, and nothing else."""
+        owner, lists = order.owner, self._memory.lists
+        entry = await lists.numbered(owner, order.chat, number, now=now)
+        if entry is not None and entry.provenance.live(now):
+            return await self._carried_out(owner, entry.id, way, now=now)
+        count = await lists.count(owner, order.chat, now=now)
+        return Reply(phrase("share.no_such_number", owner.language, count=count), private=True)
 
     async def _carried_out(self, owner: Account, id_: int, way: Way, *, now: datetime) -> Reply:
         """The receipt is built from the row as it is stored afterwards."""
