@@ -15,6 +15,7 @@ import memory.facts
 import memory.fleeting
 import memory.forget
 import memory.journal
+import memory.lists
 import memory.moving
 import memory.pages
 import memory.pauses
@@ -25,6 +26,7 @@ import memory.reconcile
 import memory.revising
 import memory.sealed
 import memory.sessions
+import memory.sharing
 import memory.timeline
 import memory.traces
 import memory.waiting
@@ -41,6 +43,7 @@ WALKED: tuple[type, ...] = (
     memory.fleeting.Fleeting,
     memory.freshness.Freshness,
     memory.journal.Journal,
+    memory.lists.Lists,
     memory.moving.Moves,
     memory.profile.Profile,
     memory.promises.Promises,
@@ -51,6 +54,7 @@ WALKED: tuple[type, ...] = (
     memory.pauses.Pauses,
     memory.sealed.Segments,
     memory.sessions.Sessions,
+    memory.sharing.Sharing,
     memory.timeline.Timeline,
     memory.traces.Traces,
     memory.waiting.Waits,

@@ -14,6 +14,7 @@ from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
 from bot.commands.pausing import Pausing
 from bot.commands.remembering import Remembering
 from bot.commands.seeing import Seeing
+from bot.commands.sharing import Sharing
 from bot.commands.talking import Talking
 from bot.message import CommandSpec, Reply
 from config.locales import phrase
@@ -29,6 +30,8 @@ NAMES: Final = (
     "remember",
     "forget",
     "undo",
+    "share",
+    "unshare",
     "why",
     "pause",
     "resume",
@@ -68,6 +71,7 @@ class Commands:
             Remembering(memory),
             Pausing(memory),
             Forgetting(memory, clock),
+            Sharing(memory, clock),
             self._choosing,
         )
         self._run: dict[str, Run] = {name: run for group in self._groups for name, run in group.runs.items()}
