@@ -79,6 +79,7 @@ WITHOUT_OWNER = {
     ("Waits", "owners_waiting"): "returns account numbers, no memory",
     ("Promises", "owners_owed"): "returns account numbers, no memory",
     ("Promises", "owners_due"): "returns account numbers, no memory",
+    ("Sessions", "idle_since"): "reckons a moment, reads nothing",
     ("Sessions", "owners_due"): "returns account numbers, no memory",
     ("Embeddings", "owners_waiting"): "returns account numbers, no memory",
     ("Embeddings", "probes"): "vectors of shipped texts, nobody's memory",
