@@ -24,6 +24,7 @@ from memory.housekeeping import Housekeeping
 from memory.index import Indexes
 from memory.jobs import Job, Runs, run_due
 from memory.journal import Journal, Line
+from memory.lists import Lists
 from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
 from memory.moving import Moves
 from memory.nulls import Nulls
@@ -36,6 +37,7 @@ from memory.revising import Revising, Revision
 from memory.sealed import Segments
 from memory.sealing import Sealing
 from memory.sessions import Sessions
+from memory.sharing import Sharing
 from memory.stores import Stores
 from memory.timeline import Timeline
 from memory.traces import Trace, Traces
@@ -94,7 +96,11 @@ class Memory:
             nulls=Nulls(db),
             db=db,
         )
+        self.lists = Lists(self._stores)
+        """What the owner was shown under which number."""
         self._indexes = Indexes(self._stores)
+        self.sharing = Sharing(db, self._stores, self._indexes)
+        """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
         self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores)

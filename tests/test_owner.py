@@ -14,6 +14,7 @@ import memory.embedding
 import memory.facts
 import memory.forget
 import memory.journal
+import memory.lists
 import memory.moving
 import memory.pages
 import memory.profile
@@ -23,6 +24,7 @@ import memory.reconcile
 import memory.revising
 import memory.sealed
 import memory.sessions
+import memory.sharing
 import memory.timeline
 import memory.traces
 import memory.waiting
@@ -38,6 +40,7 @@ WALKED: tuple[type, ...] = (
     memory.forget.Forgetting,
     memory.freshness.Freshness,
     memory.journal.Journal,
+    memory.lists.Lists,
     memory.moving.Moves,
     memory.profile.Profile,
     memory.promises.Promises,
@@ -47,6 +50,7 @@ WALKED: tuple[type, ...] = (
     memory.pages.Pages,
     memory.sealed.Segments,
     memory.sessions.Sessions,
+    memory.sharing.Sharing,
     memory.timeline.Timeline,
     memory.traces.Traces,
     memory.waiting.Waits,

@@ -11,6 +11,7 @@ from bot.commands.forgetting import Forgetting
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
 from bot.commands.remembering import Remembering
 from bot.commands.seeing import Seeing
+from bot.commands.sharing import Sharing
 from bot.commands.talking import Talking
 from bot.message import CommandSpec, Reply
 from config.locales import phrase
@@ -26,6 +27,8 @@ NAMES: Final = (
     "remember",
     "forget",
     "undo",
+    "share",
+    "unshare",
     "why",
     "new",
     "cancel",
@@ -59,6 +62,7 @@ class Commands:
             Seeing(memory, clock),
             Remembering(memory),
             Forgetting(memory, clock),
+            Sharing(memory, clock),
             self._choosing,
         )
         self._run: dict[str, Run] = {name: run for group in self._groups for name, run in group.runs.items()}

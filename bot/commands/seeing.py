@@ -39,12 +39,15 @@ class Seeing:
         facts = [e for e in entries if not isinstance(e, ProfileLine | Event)]
         groups: list[dict[str, object]] = []
         number = 0
+        page: list[tuple[str, list[int]]] = []
         grouped: tuple[tuple[str, Sequence[Entry]], ...] = (("about", profile), ("events", events), ("facts", facts))
         for title, members in grouped:
             if members:
                 listed = [shown(entry, order.owner, number + place) for place, entry in enumerate(members, 1)]
                 groups.append({"title": title, "entries": listed})
+                page.append((title, [entry.id for entry in members]))
                 number += len(members)
+        await self._memory.lists.keep(order.owner, order.chat, [page], now=self._clock())
         text = phrase("known.list", order.owner.language, groups=groups, count=number, private=order.chat.private)
         return Reply(text, private=True)
 
