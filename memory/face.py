@@ -194,11 +194,11 @@ class Memory:
         return await self._accounts.find(platform, user_id)
 
     async def speaks(self, owner: Account, language: str) -> None:
-        """Remember the language ("zh" or "en") the owner writes in; one they fixed stays."""
+        """Remember the language ("en", "zh", "zh-TW") the owner writes in; one they fixed stays."""
         await self._accounts.speak(owner, language)
 
     async def fix_language(self, owner: Account, language: str | None) -> None:
-        """Speak the language the owner chose ("zh" or "en"), whatever they write; None follows what they write."""
+        """Speak the language ("en", "zh", "zh-TW") the owner chose; None follows what they write."""
         await self._accounts.fix_language(owner, language)
 
     async def fix_zone(self, owner: Account, zone: str | None) -> None:
