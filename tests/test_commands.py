@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands import MOST_BUTTONS, NAMES, specs
+from bot.commands import NAMES, specs
+from bot.commands.forgetting import MOST_BUTTONS
 from bot.message import Button, Reply
 from tests.conftest import Clock
 from tests.servers.openai_server import OpenAIServer

@@ -209,7 +209,8 @@ async def whatdoyouknow(folder: Path, size: int) -> float:
     async with opened(path) as memory:
         who = await person(memory, "ann")
         heard = await memory.note(who.owner, who.room, Line("user", "ann", NOW, "", "command"))
-        commands, order = Commands(memory, lambda: NOW), Order(who.owner, who.room, heard.message, "whatdoyouknow", "")
+        commands = Commands(memory, lambda: NOW, Settings())
+        order = Order(who.owner, who.room, heard.message, "whatdoyouknow", "")
         times = [await _milliseconds(commands.run(order)) for _ in range(QUESTIONS)]
     return statistics.median(times[1:])
 

@@ -1,0 +1,102 @@
+"""The menu of all commands, and the way from a message or a button to what obeys it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from bot.commands.choosing import Choosing
+from bot.commands.forgetting import Forgetting
+from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
+from bot.commands.pausing import Pausing
+from bot.commands.remembering import Remembering
+from bot.commands.seeing import Seeing
+from bot.commands.sharing import Sharing
+from bot.commands.talking import Talking
+from bot.message import CommandSpec, Reply
+from config.locales import phrase
+from config.settings import Settings
+from memory import Memory, wants_forgetting
+from memory.model import Account, Chat, Decision
+from memory.ports import Clock
+
+NAMES: Final = (
+    "start",
+    "help",
+    "whatdoyouknow",
+    "remember",
+    "forget",
+    "undo",
+    "share",
+    "unshare",
+    "why",
+    "pause",
+    "resume",
+    "offrecord",
+    "new",
+    "cancel",
+    "language",
+    "timezone",
+)
+PRIVATE_NAMES: Final = frozenset({"start"})
+"""Commands that make sense in a private chat alone."""
+LANGUAGES: Final = ("en", "zh", "zh-TW")
+
+_COMMAND: Final = re.compile(r"[/／](?P<name>[a-z][a-z0-9_]*)(?:@\w+)?(?:\s+(?P<words>.*))?", re.DOTALL | re.IGNORECASE)
+
+
+def specs() -> tuple[CommandSpec, ...]:
+    """The menu, for platforms that show one."""
+    made = []
+    for name in NAMES:
+        described = {language: phrase(f"command.{name}", language) for language in LANGUAGES}
+        made.append(CommandSpec(name, described, private=name in PRIVATE_NAMES))
+    return tuple(made)
+
+
+class Commands:
+    """Runs commands and button presses. Each returns the reply; a wrong one gets a plain word about the right one."""
+
+    def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
+        del settings
+        self._choosing = Choosing(memory, clock)
+        self._groups: tuple[Group, ...] = (
+            Talking(memory, clock, lambda: NAMES),
+            Seeing(memory, clock),
+            Remembering(memory),
+            Pausing(memory),
+            Forgetting(memory, clock),
+            Sharing(memory, clock),
+            self._choosing,
+        )
+        self._run: dict[str, Run] = {name: run for group in self._groups for name, run in group.runs.items()}
+
+    def read(self, text: str) -> tuple[str, str] | None:
+        """A message as (command, words), or None for ordinary talk. "Please forget my number" is /forget, too."""
+        if given := _COMMAND.fullmatch(text.strip()):
+            return given["name"].casefold(), (given["words"] or "").strip()
+        words = wants_forgetting(text)
+        return None if words is None else ("forget", words)
+
+    def knows(self, name: str) -> bool:
+        """Whether there is such a command."""
+        return name in self._run
+
+    async def run(self, order: Order) -> Reply:
+        """Obey a command."""
+        run = self._run.get(order.name)
+        if run is None:
+            return Reply(phrase("command.unknown", order.owner.language, name=order.name[:EXCERPT]))
+        return await run(order)
+
+    async def press(self, pressed: Pressed) -> Reply:
+        """Obey a button. One that is not the presser's own, is used up or too old changes nothing and says so."""
+        for group in self._groups:
+            if (reply := await group.press(pressed)) is not None:
+                return reply
+        return Reply(phrase("button.stale", pressed.owner.language), private=True)
+
+    async def zone_question(self, owner: Account, chat: Chat, learned: Sequence[Decision]) -> str:
+        """The question for a person's zone behind an answer, "" almost always."""
+        return await self._choosing.zone_question(owner, chat, learned)
