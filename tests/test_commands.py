@@ -118,9 +118,10 @@ async def test_e06_everything_known_is_listed_with_its_day_and_nothing_that_ende
         await remembered(talk, *(f"/remember my box number {n} holds <b>&_`{n * 7919}`" for n in range(60)))
         await talk.say("/remember I am allergic to pollen", user="1002")
         (first,) = await talk.ask("/whatdoyouknow")
-        assert first.text.splitlines()[0] == "I know 61 things about you. Page 1 of 5."
+        opening, _, pages = first.text.splitlines()[0].rpartition(" ")
+        assert opening == "I know 61 things about you. Page 1 of"
         turn = first.buttons[0].id.rpartition(":")[0]
-        listed = "\n".join([await talk.press(f"{turn}:{page}") for page in range(5)])
+        listed = "\n".join([await talk.press(f"{turn}:{page}") for page in range(int(pages.rstrip(".")))])
         lines = listed.splitlines()
         numbers = [int(line.split(".")[0]) for line in lines if line[:1].isdigit()]
         assert numbers == list(range(1, 62))

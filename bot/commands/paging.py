@@ -9,7 +9,7 @@ from typing import Final
 from bot.commands.shown import Shown
 from bot.message import Button
 
-PAGE_UNITS: Final = 1_500
+PAGE_UNITS: Final = 1_400
 """What the lines of a page may weigh, so that with what stands around them they fit Discord's 2,000 characters."""
 PAGE_ENTRIES: Final = 15
 """Memories on a page; a phone shows about as many at once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -43,6 +44,12 @@ class Seeing:
         return await self._page(pressed.owner, listed, page, now=pressed.now)
 
     async def _whatdoyouknow(self, order: Order) -> Reply:
+        reply = await self._listed(order)
+        if await self._memory.pauses.since(order.owner, order.chat) is None:
+            return reply
+        return replace(reply, text=f"{reply.text}\n{phrase('pause.here', order.owner.language)}")
+
+    async def _listed(self, order: Order) -> Reply:
         owner, chat, now = order.owner, order.chat, self._clock()
         seen = await self._memory.overview.of(owner, chat, words=order.words, now=now)
         if not seen.entries:
