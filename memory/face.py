@@ -16,6 +16,7 @@ from memory.answering import Answering, Heard, Waiting
 from memory.calibrating import Calibration
 from memory.db import Database, DatabaseError
 from memory.distill import Distiller
+from memory.echoes import Echoes
 from memory.embedding import Embeddings
 from memory.facts import Facts
 from memory.forget import Forgetting, Plan
@@ -97,11 +98,20 @@ class Memory:
         self._indexes = Indexes(self._stores)
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
-        self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores)
+        echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
+        self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores, echoes=echoes)
         self._revising = Revising(
-            db, self._chats, self._sessions, self._stores, gate=self._gate, answering=self._answering
+            db,
+            self._chats,
+            self._sessions,
+            self._stores,
+            gate=self._gate,
+            answering=self._answering,
+            echoes=echoes,
         )
-        self._forgetting = Forgetting(db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes))
+        self._forgetting = Forgetting(
+            db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes), echoes
+        )
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
         )

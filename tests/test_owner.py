@@ -10,6 +10,7 @@ import pytest
 import memory.accounts
 import memory.answering
 import memory.distill
+import memory.echoes
 import memory.embedding
 import memory.facts
 import memory.forget
@@ -33,6 +34,7 @@ WALKED: tuple[type, ...] = (
     memory.accounts.Chats,
     memory.answering.Answering,
     memory.distill.Distiller,
+    memory.echoes.Echoes,
     memory.embedding.Embeddings,
     memory.facts.Facts,
     memory.forget.Forgetting,
