@@ -12,15 +12,19 @@ from memory.face import Memory, Owed
 from memory.forget import PickError, Plan
 from memory.journal import Line
 from memory.lexicon import is_question
+from memory.lists import Listed, Page
+from memory.overview import Overview, next_time
 from memory.recall import RecallOptions
 from memory.revising import Revision
 from memory.rules import (
     asks_about_everything,
     detect_language,
     is_small_talk,
+    off_the_record,
     wants_forgetting,
     wants_remembering,
 )
+from memory.script import chinese as chinese_script
 from memory.shipped import told_texts as sample_texts
 from memory.slots import label as attribute_label
 from memory.zones import zone_named
@@ -31,8 +35,11 @@ __all__ = [
     "DatabaseError",
     "Heard",
     "Line",
+    "Listed",
     "Memory",
+    "Overview",
     "Owed",
+    "Page",
     "PickError",
     "Plan",
     "RecallOptions",
@@ -41,11 +48,14 @@ __all__ = [
     "asks_about_everything",
     "attribute_label",
     "block",
+    "chinese_script",
     "day_of",
     "detect_language",
     "inspect",
     "is_question",
     "is_small_talk",
+    "next_time",
+    "off_the_record",
     "sample_texts",
     "wants_forgetting",
     "wants_remembering",

@@ -19,15 +19,19 @@ from memory.distill import Distiller
 from memory.echoes import Echoes
 from memory.embedding import Embeddings
 from memory.facts import Facts
+from memory.fleeting import Fleeting
 from memory.forget import Forgetting, Plan
 from memory.freshness import Freshness
 from memory.housekeeping import Housekeeping
 from memory.index import Indexes
 from memory.jobs import Job, Runs, run_due
 from memory.journal import Journal, Line
+from memory.lists import Lists
 from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
 from memory.moving import Moves
 from memory.nulls import Nulls
+from memory.overview import Overviews
+from memory.pauses import Pauses
 from memory.ports import Clock, Completer, Embedder, Reranker, TokenCounter
 from memory.profile import Profile
 from memory.promises import Deletion, Notice, Promises
@@ -37,6 +41,7 @@ from memory.revising import Revising, Revision
 from memory.sealed import Segments
 from memory.sealing import Sealing
 from memory.sessions import Sessions
+from memory.sharing import Sharing
 from memory.stores import Stores
 from memory.timeline import Timeline
 from memory.traces import Trace, Traces
@@ -95,11 +100,18 @@ class Memory:
             nulls=Nulls(db),
             db=db,
         )
+        self.lists = Lists(self._stores, self._chats)
+        """What the owner was shown under which number."""
         self._indexes = Indexes(self._stores)
+        self.sharing = Sharing(db, self._stores, self._indexes)
+        """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
         echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
-        self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores, echoes=echoes)
+        self.pauses = Pauses(db, self._chats)
+        self._answering = Answering(
+            db, self._accounts, self._chats, self._sessions, self._stores, pauses=self.pauses, echoes=echoes
+        )
         self._revising = Revising(
             db,
             self._chats,
@@ -107,6 +119,7 @@ class Memory:
             self._stores,
             gate=self._gate,
             answering=self._answering,
+            pauses=self.pauses,
             echoes=echoes,
         )
         self._forgetting = Forgetting(
@@ -115,6 +128,8 @@ class Memory:
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
         )
+        self.overview = Overviews(self._stores, self._recall)
+        """What is known, in groups a person reads."""
         self._freshness = Freshness(
             self._stores.embeddings,
             self._sessions,
@@ -131,6 +146,7 @@ class Memory:
             indexes=self._indexes,
             recall=self._recall,
             sealing=Sealing(db, self._stores),
+            fleeting=Fleeting(db, self._accounts, self._sessions, self._stores, answering=self._answering),
             freshness=self._freshness,
             distiller=None
             if completer is None
@@ -188,11 +204,11 @@ class Memory:
         return await self._accounts.find(platform, user_id)
 
     async def speaks(self, owner: Account, language: str) -> None:
-        """Remember the language ("zh" or "en") the owner writes in; one they fixed stays."""
+        """Remember the language ("en", "zh", "zh-TW") the owner writes in; one they fixed stays."""
         await self._accounts.speak(owner, language)
 
     async def fix_language(self, owner: Account, language: str | None) -> None:
-        """Speak the language the owner chose ("zh" or "en"), whatever they write; None follows what they write."""
+        """Speak the language ("en", "zh", "zh-TW") the owner chose; None follows what they write."""
         await self._accounts.fix_language(owner, language)
 
     async def fix_zone(self, owner: Account, zone: str | None) -> None:
@@ -248,7 +264,7 @@ class Memory:
 
     async def learn(self, owner: Account, chat: Chat, message: Message) -> list[Decision]:
         """Let the rules read the owner's own words and pass what is certain through the write gate."""
-        if message.role != "user" or message.kind != "said":
+        if message.role != "user" or message.kind != "said" or message.fleeting:
             return []
         found = rules.candidates(
             message.text, message_id=message.id, at=message.at, language_hint=owner.language, zone=owner.zone

@@ -83,6 +83,14 @@ class Promises:
         )
         return _offer(rows[0]) if rows else None
 
+    async def standing(self, owner: Account, offer: int, *, now: datetime) -> Offer | None:
+        """Read an offer and leave it open; None when it is not the owner's, used up or too old."""
+        rows = await self._db.fetch(
+            "SELECT * FROM offers WHERE id = ? AND id BETWEEN ? AND ? AND closed_at IS NULL AND expires_at > ?",
+            (offer, owner.first_id, owner.last_id, stamp(now)),
+        )
+        return _offer(rows[0]) if rows else None
+
     async def take(self, owner: Account, offer: int, *, now: datetime) -> Offer | None:
         """Close an offer and return it; None when it is not the owner's, used up or too old. Works once."""
         rows = await self._db.returning(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memory.accounts import Chats
@@ -13,6 +13,7 @@ from memory.echoes import Echoes
 from memory.journal import Line
 from memory.model import Account, Chat, Entry, Message
 from memory.needles import giveaways
+from memory.pauses import Pauses
 from memory.reconcile import Gate
 from memory.sessions import Sessions
 from memory.stores import Stores
@@ -45,6 +46,7 @@ class Revising:
         *,
         gate: Gate,
         answering: Answering,
+        pauses: Pauses,
         echoes: Echoes,
     ) -> None:
         self._db = db
@@ -54,6 +56,7 @@ class Revising:
         self._sessions = sessions
         self._gate = gate
         self._answering = answering
+        self._pauses = pauses
 
     async def revise(
         self, owner: Account, chat: Chat, platform_id: str, line: Line, *, now: datetime
@@ -61,7 +64,8 @@ class Revising:
         """Give a line its new words (text, kind and tokens of ``line``) and take back what the old ones gave.
 
         A memory that rests on them alone is erased, and what it had taken the place of is open again; one with
-        other citations keeps those. A reply stays unless it holds what was withdrawn. The line is distilled again.
+        other citations keeps those. A reply stays unless it holds what was withdrawn. The line is distilled again,
+        unless its new words are fleeting.
         None when it was never heard or was forgotten, and when its words are the same.
         """
         journal = self._stores.journal
@@ -70,6 +74,8 @@ class Revising:
             said = await journal.original(owner, chat, platform_id)
             if said is None or said.text == line.text:
                 return None
+            if await self._pauses.since(owner, chat) is not None:
+                line = replace(line, fleeting=True)
             gone = await self._take_back(owner, [said.id], now=now)
             replies = await journal.answers_to(owner, [said.id])
             telltale = giveaways(gone)

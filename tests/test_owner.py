@@ -13,10 +13,14 @@ import memory.distill
 import memory.echoes
 import memory.embedding
 import memory.facts
+import memory.fleeting
 import memory.forget
 import memory.journal
+import memory.lists
 import memory.moving
+import memory.overview
 import memory.pages
+import memory.pauses
 import memory.profile
 import memory.promises
 import memory.recall
@@ -24,6 +28,7 @@ import memory.reconcile
 import memory.revising
 import memory.sealed
 import memory.sessions
+import memory.sharing
 import memory.timeline
 import memory.traces
 import memory.waiting
@@ -38,17 +43,22 @@ WALKED: tuple[type, ...] = (
     memory.embedding.Embeddings,
     memory.facts.Facts,
     memory.forget.Forgetting,
+    memory.fleeting.Fleeting,
     memory.freshness.Freshness,
     memory.journal.Journal,
+    memory.lists.Lists,
     memory.moving.Moves,
+    memory.overview.Overviews,
     memory.profile.Profile,
     memory.promises.Promises,
     memory.recall.Recall,
     memory.reconcile.Gate,
     memory.revising.Revising,
     memory.pages.Pages,
+    memory.pauses.Pauses,
     memory.sealed.Segments,
     memory.sessions.Sessions,
+    memory.sharing.Sharing,
     memory.timeline.Timeline,
     memory.traces.Traces,
     memory.waiting.Waits,
@@ -66,11 +76,14 @@ WITHOUT_OWNER = {
     ("Memory", "moved"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Memory", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Answering", "waiting"): "gives each message that waits with its owner, at a start",
+    ("Fleeting", "owners"): "returns account numbers, no memory",
+    ("Fleeting", "sweep"): "goes owner by owner inside",
     ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Waits", "owners_waiting"): "returns account numbers, no memory",
     ("Promises", "owners_owed"): "returns account numbers, no memory",
     ("Promises", "owners_due"): "returns account numbers, no memory",
+    ("Sessions", "idle_since"): "reckons a moment, reads nothing",
     ("Sessions", "owners_due"): "returns account numbers, no memory",
     ("Embeddings", "owners_waiting"): "returns account numbers, no memory",
     ("Embeddings", "probes"): "vectors of shipped texts, nobody's memory",
