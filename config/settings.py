@@ -97,6 +97,11 @@ class ModelSettings(Section):
     temperature: float | None = Field(
         None, ge=0, le=2, description="Sampling temperature; unset = the endpoint's.", examples=[0.7]
     )
+    price_in: float | None = Field(
+        None, ge=0, description="Price of a million tokens read, for /usage; unset = no prices.", examples=[0.15]
+    )
+    price_out: float | None = Field(None, ge=0, description="Price of a million tokens written.", examples=[0.6])
+    currency: str = Field("USD", min_length=1, max_length=8, description="What the prices are in.")
 
 
 class EmbedderSettings(Section):

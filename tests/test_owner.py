@@ -27,6 +27,7 @@ import memory.sessions
 import memory.sharing
 import memory.timeline
 import memory.traces
+import memory.usage
 import memory.waiting
 from memory import Memory
 
@@ -53,6 +54,7 @@ WALKED: tuple[type, ...] = (
     memory.sharing.Sharing,
     memory.timeline.Timeline,
     memory.traces.Traces,
+    memory.usage.Usage,
     memory.waiting.Waits,
 )
 
@@ -70,6 +72,7 @@ WITHOUT_OWNER = {
     ("Answering", "waiting"): "gives each message that waits with its owner, at a start",
     ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
+    ("Usage", "owners_pending"): "returns account numbers, no memory",
     ("Waits", "owners_waiting"): "returns account numbers, no memory",
     ("Promises", "owners_owed"): "returns account numbers, no memory",
     ("Promises", "owners_due"): "returns account numbers, no memory",
