@@ -18,6 +18,7 @@ from memory.rules import (
     asks_about_everything,
     detect_language,
     is_small_talk,
+    off_the_record,
     wants_forgetting,
     wants_remembering,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "inspect",
     "is_question",
     "is_small_talk",
+    "off_the_record",
     "sample_texts",
     "wants_forgetting",
     "wants_remembering",
