@@ -29,6 +29,7 @@ from memory.lists import Lists
 from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
 from memory.moving import Moves
 from memory.nulls import Nulls
+from memory.overview import Overviews
 from memory.pauses import Pauses
 from memory.ports import Clock, Completer, Embedder, Reranker, TokenCounter
 from memory.profile import Profile
@@ -98,7 +99,7 @@ class Memory:
             nulls=Nulls(db),
             db=db,
         )
-        self.lists = Lists(self._stores)
+        self.lists = Lists(self._stores, self._chats)
         """What the owner was shown under which number."""
         self.usage = self._stores.usage
         """What the owner's chats cost."""
@@ -122,6 +123,8 @@ class Memory:
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
         )
+        self.overview = Overviews(self._stores, self._recall)
+        """What is known, in groups a person reads."""
         self._freshness = Freshness(
             self._stores.embeddings,
             self._sessions,
