@@ -253,6 +253,10 @@ class EntryStore(ABC, Generic[E]):
         """What a deletion hid, for its erasure and the proof after it."""
         return await self._read(owner, "hidden_by = :deletion", {"deletion": deletion})
 
+    async def concealed(self, owner: Account) -> list[E]:
+        """What any deletion hides."""
+        return await self._read(owner, "hidden_by IS NOT NULL", {})
+
     async def erase(self, owner: Account, ids: Iterable[int]) -> int:
         """Remove memories and their citations for good, and pointers at them."""
         listed = json.dumps([id_ for id_ in ids if owner.owns(id_)])

@@ -87,7 +87,7 @@ class Forgetting:
 
     async def _chosen(self, owner: Account, offer: int, choice: str, *, now: datetime) -> Reply:
         if choice in _NO:
-            kept = await self._memory.keep(owner, offer, now=now)
+            kept = await self._memory.forgetting.cancel(owner, offer, now=now)
             return Reply(phrase("forget.kept" if kept else "button.stale", owner.language), private=True)
         picks = None if choice in _YES else _numbers(choice)
         try:
