@@ -17,6 +17,7 @@ from bot.tokens import MESSAGE_TOKENS
 from bot.trace import TurnTrace
 from bot.turn import Apology, Heard, Said
 from config.settings import Settings
+from config.templates import spoken
 from memory import DatabaseError, Line, Memory, Waiting
 from memory.model import Account, Chat, MessageKind
 from memory.ports import TokenCounter
@@ -88,7 +89,7 @@ class Hearing:
             language=language_of(update),
             zone=self._zone,
         )
-        if not owner.language_fixed and (language := changed_language(text, owner.language)) is not None:
+        if not owner.language_fixed and (language := _gone_over(text, owner, update)) is not None:
             await self._memory.speaks(owner, language)
             owner = replace(owner, language=language)
         chat = await self._memory.chat(owner, update.chat.key, private=update.chat.private, thread=update.chat.thread)
@@ -189,6 +190,10 @@ def resumed(waiting: Waiting, chat: Chat) -> Said:
     wordless = message.kind == "command"
     lost = wordless and waiting.reply is None
     return Said(incoming, owner, chat, message, reply=waiting.reply, lost=lost, begun=waiting.begun)
+
+
+def _gone_over(text: str, owner: Account, update: Incoming | Press) -> str | None:
+    return changed_language(text, owner.language, spoken(update.language or ""))
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from memory.rules import (
     wants_forgetting,
     wants_remembering,
 )
+from memory.script import chinese as chinese_script
 from memory.shipped import told_texts as sample_texts
 from memory.slots import label as attribute_label
 from memory.zones import zone_named
@@ -41,6 +42,7 @@ __all__ = [
     "asks_about_everything",
     "attribute_label",
     "block",
+    "chinese_script",
     "day_of",
     "detect_language",
     "inspect",

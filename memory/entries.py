@@ -17,7 +17,19 @@ from memory.accounts import Accounts
 from memory.clock import moment, stamp
 from memory.db import Database
 from memory.embedding import text_hash
-from memory.model import Account, Candidate, Citation, Event, Fact, Kind, ProfileLine, Provenance, Span, Unit
+from memory.model import (
+    EVERYWHERE,
+    Account,
+    Candidate,
+    Citation,
+    Event,
+    Fact,
+    Kind,
+    ProfileLine,
+    Provenance,
+    Span,
+    Unit,
+)
 from memory.offloop import off_loop
 
 E = TypeVar("E", ProfileLine, Event, Fact)
@@ -152,6 +164,24 @@ class EntryStore(ABC, Generic[E]):
         changed = await self._db.execute(
             f"UPDATE {self.table} SET asked_at = ? WHERE id = ? AND id BETWEEN ? AND ? AND asked_at IS NULL",
             (stamp(at), id_, owner.first_id, owner.last_id),
+        )
+        return changed > 0
+
+    async def share(self, owner: Account, id_: int, *, now: datetime) -> bool:
+        """Open what holds at ``now`` to every place; False when it is open already, or does not hold."""
+        changed = await self._db.execute(
+            f"UPDATE {self.table} SET shared_from = audience, audience = :everywhere WHERE id = :id"
+            f" AND id BETWEEN :lo AND :hi AND hidden_by IS NULL AND {_LIVE} AND audience != :everywhere",
+            {"everywhere": EVERYWHERE, "id": id_, "lo": owner.first_id, "hi": owner.last_id, "now": stamp(now)},
+        )
+        return changed > 0
+
+    async def unshare(self, owner: Account, id_: int) -> bool:
+        """Give a memory back the audience it was said to; False when it is not open to every place."""
+        changed = await self._db.execute(
+            f"UPDATE {self.table} SET audience = shared_from, shared_from = NULL WHERE id = ? AND id BETWEEN ? AND ?"
+            " AND hidden_by IS NULL AND shared_from IS NOT NULL",
+            (id_, owner.first_id, owner.last_id),
         )
         return changed > 0
 

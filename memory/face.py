@@ -37,6 +37,7 @@ from memory.revising import Revising, Revision
 from memory.sealed import Segments
 from memory.sealing import Sealing
 from memory.sessions import Sessions
+from memory.sharing import Sharing
 from memory.stores import Stores
 from memory.timeline import Timeline
 from memory.traces import Trace, Traces
@@ -98,6 +99,8 @@ class Memory:
         self.lists = Lists(self._stores)
         """What the owner was shown under which number."""
         self._indexes = Indexes(self._stores)
+        self.sharing = Sharing(db, self._stores, self._indexes)
+        """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
         self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores)
@@ -187,11 +190,11 @@ class Memory:
         return await self._accounts.find(platform, user_id)
 
     async def speaks(self, owner: Account, language: str) -> None:
-        """Remember the language ("zh" or "en") the owner writes in; one they fixed stays."""
+        """Remember the language ("en", "zh", "zh-TW") the owner writes in; one they fixed stays."""
         await self._accounts.speak(owner, language)
 
     async def fix_language(self, owner: Account, language: str | None) -> None:
-        """Speak the language the owner chose ("zh" or "en"), whatever they write; None follows what they write."""
+        """Speak the language ("en", "zh", "zh-TW") the owner chose; None follows what they write."""
         await self._accounts.fix_language(owner, language)
 
     async def fix_zone(self, owner: Account, zone: str | None) -> None:

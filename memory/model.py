@@ -36,7 +36,7 @@ SELF: Final = "self"
 class Account:
     """One user of one platform; the owner of memories.
 
-    ``no`` is internal and never reused. ``language`` is "zh" or "en", ``zone`` an IANA time zone.
+    ``no`` is internal and never reused. ``language`` is "en", "zh" or "zh-TW" (traditional), ``zone`` an IANA zone.
     ``language_fixed`` tells that the owner chose the language and what they write does not change it, ``zone_from``
     where the zone comes from: the operator's "default", what the owner "said", or what they "set" by command.
     """

@@ -79,6 +79,9 @@ class Moves:
             await self._db.execute(f"UPDATE {table} SET chat = ? WHERE chat = ?", numbers)
         for table in _HEARD:
             await self._db.execute(f"UPDATE {table} SET audience = ? WHERE audience = ?", numbers)
+            await self._db.execute(f"UPDATE {table} SET shared_from = ? WHERE shared_from = ?", numbers)
+        await self._db.execute("UPDATE OR IGNORE departures SET chat = ? WHERE chat = ?", numbers)
+        await self._db.execute("DELETE FROM departures WHERE chat = ?", (newcomer,))
         await self._db.execute("UPDATE chats SET parent = ? WHERE parent = ?", numbers)
         await self._db.execute("UPDATE chats SET moved_to = ? WHERE moved_to = ?", numbers)
 

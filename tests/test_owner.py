@@ -24,6 +24,7 @@ import memory.reconcile
 import memory.revising
 import memory.sealed
 import memory.sessions
+import memory.sharing
 import memory.timeline
 import memory.traces
 import memory.waiting
@@ -49,6 +50,7 @@ WALKED: tuple[type, ...] = (
     memory.pages.Pages,
     memory.sealed.Segments,
     memory.sessions.Sessions,
+    memory.sharing.Sharing,
     memory.timeline.Timeline,
     memory.traces.Traces,
     memory.waiting.Waits,

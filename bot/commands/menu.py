@@ -6,13 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from opencc import OpenCC
-
 from bot.commands.choosing import Choosing
 from bot.commands.forgetting import Forgetting
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
 from bot.commands.remembering import Remembering
 from bot.commands.seeing import Seeing
+from bot.commands.sharing import Sharing
 from bot.commands.talking import Talking
 from bot.message import CommandSpec, Reply
 from config.locales import phrase
@@ -28,6 +27,8 @@ NAMES: Final = (
     "remember",
     "forget",
     "undo",
+    "share",
+    "unshare",
     "why",
     "new",
     "cancel",
@@ -36,10 +37,9 @@ NAMES: Final = (
 )
 PRIVATE_NAMES: Final = frozenset({"start"})
 """Commands that make sense in a private chat alone."""
-LANGUAGES: Final = ("en", "zh")
+LANGUAGES: Final = ("en", "zh", "zh-TW")
 
 _COMMAND: Final = re.compile(r"[/／](?P<name>[a-z][a-z0-9_]*)(?:@\w+)?(?:\s+(?P<words>.*))?", re.DOTALL | re.IGNORECASE)
-_TRADITIONAL: Final = OpenCC("s2tw")
 
 
 def specs() -> tuple[CommandSpec, ...]:
@@ -47,7 +47,6 @@ def specs() -> tuple[CommandSpec, ...]:
     made = []
     for name in NAMES:
         described = {language: phrase(f"command.{name}", language) for language in LANGUAGES}
-        described["zh-TW"] = _TRADITIONAL.convert(described["zh"])
         made.append(CommandSpec(name, described, private=name in PRIVATE_NAMES))
     return tuple(made)
 
@@ -63,6 +62,7 @@ class Commands:
             Seeing(memory, clock),
             Remembering(memory),
             Forgetting(memory, clock),
+            Sharing(memory, clock),
             self._choosing,
         )
         self._run: dict[str, Run] = {name: run for group in self._groups for name, run in group.runs.items()}
