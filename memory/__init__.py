@@ -9,7 +9,7 @@ from memory.block import block, day_of
 from memory.calibrating import Calibration
 from memory.db import DATABASE_NAME, DatabaseError, inspect
 from memory.face import Memory, Owed
-from memory.forget import PickError, Plan
+from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
 from memory.journal import Line
 from memory.lexicon import is_question
 from memory.recall import RecallOptions
@@ -36,8 +36,10 @@ __all__ = [
     "Owed",
     "PickError",
     "Plan",
+    "PrivateOnlyError",
     "RecallOptions",
     "Revision",
+    "UntypedError",
     "Waiting",
     "asks_about_everything",
     "attribute_label",

@@ -106,7 +106,6 @@ class Erasing:
 
     async def _erase(self, owner: Account, deletion: Deletion, *, now: datetime) -> Deletion | None:
         """Remove a deletion's rows and search for them, in one transaction; None when it was undone meanwhile."""
-        everything = deletion.scope == "everything"
         async with self._db.transaction():
             if deletion.id not in {due.id for due in await self._stores.promises.due(owner, now=now)}:
                 return None
@@ -114,14 +113,14 @@ class Erasing:
                 [e for store in self._stores.entries for e in await store.hidden(owner, deletion.id)],
                 await self._stores.journal.hidden(owner, deletion.id),
             )
-            await self._remove(owner, [e.id for e in gone.entries], [m.id for m in gone.lines])
-            if everything:
-                covered = await self._erasures.hidden_rows(owner, deletion.id)
-                await self._remove(owner, covered, [*covered, *await self._erasures.commands(owner, deletion.id)])
+            rows = [*gone.ids, *await self._erasures.claimed(owner, deletion.id)]
+            await self._remove(owner, rows, rows)
+            if deletion.scope == "everything":
+                await self._remove(owner, [], await self._erasures.commands(owner, deletion.id))
                 await self._erasures.wipe(owner, deletion.id, now=now)
                 await self._erasures.note_all(owner, deletion.id)
             else:
-                await self._erasures.note(owner, deletion.id, gone.ids)
+                await self._erasures.note(owner, deletion.id, rows)
             await self._erasures.release(owner, deletion.id)
             await self._sweep(owner)
             searched = await self._prove(owner, deletion, gone)

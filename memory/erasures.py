@@ -49,6 +49,14 @@ class Erasures:
                 _range(owner) | {"deletion": deletion},
             )
 
+    async def claimed(self, owner: Account, deletion: int) -> list[int]:
+        """The rows that a deletion covers and another one hides."""
+        rows = await self._db.fetch(
+            "SELECT row FROM also_hidden WHERE deletion = :deletion AND row BETWEEN :lo AND :hi",
+            _range(owner) | {"deletion": deletion},
+        )
+        return [int(row["row"]) for row in rows]
+
     async def release(self, owner: Account, deletion: int) -> None:
         """Forget what a deletion covers beside what it hides: it is undone, or carried out."""
         await self._db.execute(
@@ -108,8 +116,7 @@ class Erasures:
     async def _living(self, owner: Account) -> list[int]:
         """The numbers of all rows of the owner that hold words, in order."""
         parts = (
-            f"SELECT id FROM {table} WHERE id BETWEEN :lo AND :hi" + _MARKS * (table == "journal")
-            for table in _WORDY
+            f"SELECT id FROM {table} WHERE id BETWEEN :lo AND :hi" + _MARKS * (table == "journal") for table in _WORDY
         )
         rows = await self._db.fetch(f"{' UNION ALL '.join(parts)} ORDER BY id", _range(owner))
         return [int(row["id"]) for row in rows]
@@ -131,8 +138,10 @@ class Erasures:
         return [int(row["id"]) for row in rows]
 
     async def wipe(self, owner: Account, upto: int, *, now: datetime) -> None:
-        """Remove what tells of an owner beside their words: traces, offers, receipts that were sent, which talks they
-        took part in, what was spent on them before today, their name and their zone.
+        """Remove what tells of an owner beside their words.
+
+        That is: traces, offers, receipts that were sent, which talks they took part in, what was spent on them before
+        today, their name and their zone.
 
         The account itself stays, for its numbers may never be given out again; so does the language they are spoken
         to in, and a talk that goes on. Needs an open transaction.
@@ -140,16 +149,16 @@ class Erasures:
         within = _range(owner) | {"upto": upto, "owner": owner.no, "today": now.astimezone(UTC).toordinal()}
         for table in _ABOUT:
             await self._db.execute(f"DELETE FROM {table} WHERE id BETWEEN :lo AND :upto", within)
-        await self._db.execute(
-            "DELETE FROM notices WHERE id BETWEEN :lo AND :upto AND sent_at IS NOT NULL", within
-        )
+        await self._db.execute("DELETE FROM notices WHERE id BETWEEN :lo AND :upto AND sent_at IS NOT NULL", within)
         await self._db.execute("DELETE FROM spending WHERE account = :owner AND day < :today", within)
         await self._db.execute(
             "DELETE FROM session_members WHERE account = :owner AND NOT EXISTS (SELECT 1 FROM journal j"
             " WHERE j.session = session_members.session AND j.id BETWEEN :lo AND :hi AND j.text_hash != x'')",
             within,
         )
-        await self._db.execute("UPDATE accounts SET name = '', zone_set = NULL, zone_asked = 0 WHERE no = :owner", within)
+        await self._db.execute(
+            "UPDATE accounts SET name = '', zone_set = NULL, zone_asked = 0 WHERE no = :owner", within
+        )
 
     async def left(self, owner: Account, upto: int) -> int:
         """How many rows up to a number still hold a word of the owner, or tell of one."""

@@ -7,13 +7,13 @@ goes along is found by :mod:`memory.reach`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
 from memory.clock import moment, stamp
 from memory.db import Database
-from memory.erasing import ErasureError, Erasing
+from memory.erasing import Erasing, ErasureError
 from memory.erasures import Erasures, Range
 from memory.journal import Place
 from memory.model import Account, Chat, Entry, Message, ProfileLine
@@ -21,7 +21,7 @@ from memory.needles import Needles, giveaways
 from memory.offloop import off_loop
 from memory.promises import Deletion, Offer
 from memory.reach import ROWS_A_LINE, Reach, Reached, holding
-from memory.scope import CHOSEN, Kind, Scope, read
+from memory.scope import CHOSEN, WORDS, Kind, Scope, read
 from memory.sessions import Sessions
 from memory.slots import slot
 from memory.stores import Stores
@@ -40,7 +40,17 @@ class Plan:
     offer: int
     entries: tuple[Entry, ...]
     lines: tuple[Message, ...]
-    scope: Scope = Scope()
+    scope: Scope = WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked for: how much, the words as they are looked for, and numbers of memories picked from a list."""
+
+    scope: Scope
+    words: str = ""
+    query: Needles = field(default_factory=lambda: Needles([]))
+    chosen: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +85,7 @@ class Forgetting:
         sessions: Sessions,
         undo: timedelta,
         *,
-        changed: Callable[[Account], None] = lambda owner: None,
+        changed: Callable[[Account], None] = lambda _: None,
     ) -> None:
         self._db = db
         self._stores = stores
@@ -100,25 +110,24 @@ class Forgetting:
         scope = read(words, now=now, zone=owner.zone)
         if scope.kind == "everything" and not chat.private:
             raise PrivateOnlyError
-        return await self._planned(owner, chat, scope, words, (), now=now)
+        if scope.kind != "words":
+            return await self._planned(owner, chat, _Asked(scope), now=now)
+        query = Needles([words])
+        return await self._planned(owner, chat, _Asked(scope, words, query), now=now) if query else None
 
     async def choose(self, owner: Account, chat: Chat, entries: Sequence[int], *, now: datetime) -> Plan | None:
         """Offer to delete memories that were picked from a list; None when none of them may be shown any more."""
-        return await self._planned(owner, chat, CHOSEN, "", entries, now=now)
+        return await self._planned(owner, chat, _Asked(CHOSEN, chosen=frozenset(entries)), now=now)
 
     async def pending(self, owner: Account, chat: Chat, *, now: datetime) -> Offer | None:
         """The plan that waits for a yes in this chat."""
         return await self._stores.promises.offered(owner, chat.no, "forget", now=now)
 
-    async def _planned(
-        self, owner: Account, chat: Chat, scope: Scope, words: str, chosen: Sequence[int], *, now: datetime
-    ) -> Plan | None:
-        query = Needles([words] if scope.kind == "words" else [])
-        if scope.kind == "words" and not query:
-            return None
+    async def _planned(self, owner: Account, chat: Chat, asked: _Asked, *, now: datetime) -> Plan | None:
+        scope = asked.scope
         # In one transaction, so that every memory the plan could not see has a higher number than the offer.
         async with self._db.transaction():
-            found = await self._find(owner, chat, scope, words, query, chosen, now=now)
+            found = await self._find(owner, chat, asked, now=now)
             if not found:
                 return None
             data = {
@@ -130,23 +139,14 @@ class Forgetting:
             }
             offer = await self._stores.promises.offer(owner, chat.no, "forget", data, expires_at=now + OFFER_LASTS)
         self._named.pop((owner.no, chat.no), None)
-        if query:
-            self._named[owner.no, chat.no] = query
+        if asked.query:
+            self._named[owner.no, chat.no] = asked.query
         reached = await self._reach.of(owner, found.entries, found.lines, searches=scope.searches)
         lines = tuple(m for m in reached.lines if chat.private or m.chat == chat.no)
         return Plan(offer.id, tuple(found.entries), lines, scope)
 
-    async def _find(
-        self,
-        owner: Account,
-        chat: Chat,
-        scope: Scope,
-        words: str,
-        query: Needles,
-        chosen: Sequence[int],
-        *,
-        now: datetime,
-    ) -> _Found:
+    async def _find(self, owner: Account, chat: Chat, asked: _Asked, *, now: datetime) -> _Found:
+        scope = asked.scope
         said = await self._stores.journal.said(owner)
         entries = [entry for store in self._stores.entries for entry in await store.history(owner)]
         if scope.kind == "everything":
@@ -154,18 +154,20 @@ class Forgetting:
         shown = [entry for entry in entries if covers(entry.provenance.audience, chat.audience)]
         here = [m for m in said if chat.private or m.chat == chat.no]
         if scope.kind == "chosen":
-            return _Found([entry for entry in shown if entry.id in set(chosen)])
+            return _Found([entry for entry in shown if entry.id in asked.chosen])
         hidden = [entry for store in self._stores.entries for entry in await store.concealed(owner)]
+        concealed = await self._stores.journal.concealed(owner)
         if scope.kind == "words":
             size = (len(shown) + len(hidden)) * ROWS_A_LINE
-            named, also = await off_loop(lambda: [_named(query, words, lot) for lot in (shown, hidden)], size=size)
-            return _Found(named, [m.id for m in await holding(query, here)], also)
+            named, also = await off_loop(lambda: [_named(asked, lot) for lot in (shown, hidden)], size=size)
+            beside = [m for m in concealed if chat.private or m.chat == chat.no]
+            return _Found(named, [m.id for m in await holding(asked.query, [*here, *beside])], also)
         places = await self._stores.journal.places(owner, _cited([*shown, *hidden]))
         if scope.kind == "last":
             session = await self._sessions.current(owner, chat, now=now)
             return _last(chat, session, shown, [m for m in here if m.chat == chat.no], places)
         bounds = _Bounds(scope, chat, places)
-        lines = [m.id for m in (*here, *await self._stores.journal.concealed(owner)) if bounds.hold_line(m)]
+        lines = [m.id for m in (*here, *concealed) if bounds.hold_line(m)]
         return _Found([e for e in shown if bounds.hold(e)], lines, [e for e in hidden if bounds.hold(e)])
 
     # ---- doing ---------------------------------------------------------------------------------------
@@ -279,9 +281,7 @@ class Forgetting:
         await self._stores.waits.remove(owner, lines)
         return await promises.counted(owner, deletion, counts)
 
-    async def _made_of(
-        self, owner: Account, lines: Sequence[Message], *, after: int, bounded: bool
-    ) -> list[Entry]:
+    async def _made_of(self, owner: Account, lines: Sequence[Message], *, after: int, bounded: bool) -> list[Entry]:
         """The memories that were made of these lines while a plan waited for its yes, and so are not in it.
 
         Where only a time or a place is meant (``bounded``), what also rests on other lines stays.
@@ -343,9 +343,8 @@ class _Bounds:
 
     def hold_line(self, said: Message) -> bool:
         """Whether a line was said within."""
-        if self.scope.since is None or not self.chat.private:
-            if said.chat != self.chat.no:
-                return False
+        if said.chat != self.chat.no and (self.scope.since is None or not self.chat.private):
+            return False
         return self.scope.since is None or said.at >= self.scope.since
 
     def hold(self, entry: Entry) -> bool:
@@ -363,9 +362,9 @@ class _Bounds:
 def _last(
     chat: Chat, session: int | None, shown: Sequence[Entry], here: Sequence[Message], places: Mapping[int, Place]
 ) -> _Found:
-    """What was remembered last of what was said in a chat, in the talk that goes on if there is one; else the last line.
+    """What was remembered last of what was said in a chat, in the talk that goes on if there is one.
 
-    Of one message there may be several memories.
+    Else the last line. Of one message there may be several memories.
     """
     latest: dict[int, list[Entry]] = {}
     for entry in shown:
@@ -398,10 +397,10 @@ def _cited(entries: Iterable[Entry]) -> set[int]:
     return {citation.message for entry in entries for citation in entry.provenance.citations}
 
 
-def _named(query: Needles, words: str, entries: Sequence[Entry]) -> list[Entry]:
+def _named(asked: _Asked, entries: Sequence[Entry]) -> list[Entry]:
     """The memories that words name: they stand in one, or all their terms do, or they name its slot."""
-    wanted = set(terms(words))
-    return [entry for entry in entries if _names(query, wanted, entry)]
+    wanted = set(terms(asked.words))
+    return [entry for entry in entries if _names(asked.query, wanted, entry)]
 
 
 def _names(query: Needles, wanted: set[str], entry: Entry) -> bool:

@@ -116,7 +116,8 @@ class Promises:
     async def withdrawn(self, owner: Account, chat: int, *, at: datetime) -> int:
         """Note that the owner took words back on the platform: a deletion that is carried out and owes no receipt.
 
-        Returns its number. Needs an open transaction. An answer under way learns from it that it may rest on those words.
+        Returns its number. Needs an open transaction. An answer under way learns from it that it may rest on those
+        words.
         """
         deletion = await self.delete(owner, chat, at=at, erase_at=at)
         await self.erased(owner, deletion, at=at)

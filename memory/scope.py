@@ -77,6 +77,7 @@ _SINCE_ZH: Final = re.compile(
     rf"|(?P<time_2>.+?)(?:起|开始|以来|以后|之后|到现在|至今){_TAIL_ZH}"
     rf"|(?P<time_3>(?:最近|过去|近).+?)(?:内|里|之内|以内)?{_TAIL_ZH}"
 )
+_EDGES: Final = re.compile(r"^[\s\"'“”,，]+|[\s.!?。！？~\"'“”,，]+$")
 _FILLER: Final = re.compile(r"[\s,.;:，。、的]|\b(?:since|from|on|at|the|of|in)\b")
 
 
@@ -87,7 +88,7 @@ def read(words: str, *, now: datetime, zone: str) -> Scope:
     """
     if len(words) > LONGEST:
         return WORDS
-    wish = re.sub(r"\s+", " ", folded(words)).strip(" .!?,。!？，~\"'")
+    wish = _EDGES.sub("", re.sub(r"\s+", " ", folded(words)))
     if _EVERYTHING.fullmatch(wish):
         return Scope("everything")
     if _HERE.fullmatch(wish):

@@ -11,6 +11,8 @@ import memory.accounts
 import memory.answering
 import memory.distill
 import memory.embedding
+import memory.erasing
+import memory.erasures
 import memory.facts
 import memory.forget
 import memory.journal
@@ -19,6 +21,7 @@ import memory.moving
 import memory.pages
 import memory.profile
 import memory.promises
+import memory.reach
 import memory.recall
 import memory.reconcile
 import memory.revising
@@ -36,6 +39,8 @@ WALKED: tuple[type, ...] = (
     memory.answering.Answering,
     memory.distill.Distiller,
     memory.embedding.Embeddings,
+    memory.erasing.Erasing,
+    memory.erasures.Erasures,
     memory.facts.Facts,
     memory.forget.Forgetting,
     memory.freshness.Freshness,
@@ -44,6 +49,7 @@ WALKED: tuple[type, ...] = (
     memory.moving.Moves,
     memory.profile.Profile,
     memory.promises.Promises,
+    memory.reach.Reach,
     memory.recall.Recall,
     memory.reconcile.Gate,
     memory.revising.Revising,
