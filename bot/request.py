@@ -89,6 +89,7 @@ class Requests:
             noted=trace.noted,
             asked=asked,
             recalled=lines,
+            fleeting=any(one.message.fleeting for one in said),
         )
 
     def _system(self, owner: Account, at: datetime) -> str:

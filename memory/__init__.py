@@ -12,12 +12,15 @@ from memory.face import Memory, Owed
 from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
 from memory.journal import Line
 from memory.lexicon import is_question
+from memory.lists import Listed, Page
+from memory.overview import Overview, next_time
 from memory.recall import RecallOptions
 from memory.revising import Revision
 from memory.rules import (
     asks_about_everything,
     detect_language,
     is_small_talk,
+    off_the_record,
     wants_forgetting,
     wants_remembering,
 )
@@ -32,8 +35,11 @@ __all__ = [
     "DatabaseError",
     "Heard",
     "Line",
+    "Listed",
     "Memory",
+    "Overview",
     "Owed",
+    "Page",
     "PickError",
     "Plan",
     "PrivateOnlyError",
@@ -50,6 +56,8 @@ __all__ = [
     "inspect",
     "is_question",
     "is_small_talk",
+    "next_time",
+    "off_the_record",
     "sample_texts",
     "wants_forgetting",
     "wants_remembering",

@@ -18,6 +18,7 @@ from memory.db import Database, DatabaseError
 from memory.distill import Distiller
 from memory.embedding import Embeddings
 from memory.facts import Facts
+from memory.fleeting import Fleeting
 from memory.forget import Forgetting, Plan
 from memory.freshness import Freshness
 from memory.housekeeping import Housekeeping
@@ -28,6 +29,8 @@ from memory.lists import Lists
 from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
 from memory.moving import Moves
 from memory.nulls import Nulls
+from memory.overview import Overviews
+from memory.pauses import Pauses
 from memory.ports import Clock, Completer, Embedder, Reranker, TokenCounter
 from memory.profile import Profile
 from memory.promises import Deletion, Notice, Promises
@@ -96,16 +99,23 @@ class Memory:
             nulls=Nulls(db),
             db=db,
         )
-        self.lists = Lists(self._stores)
+        self.lists = Lists(self._stores, self._chats)
         """What the owner was shown under which number."""
         self._indexes = Indexes(self._stores)
         self.sharing = Sharing(db, self._stores, self._indexes)
         """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
-        self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores)
+        self.pauses = Pauses(db, self._chats)
+        self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores, pauses=self.pauses)
         self._revising = Revising(
-            db, self._chats, self._sessions, self._stores, gate=self._gate, answering=self._answering
+            db,
+            self._chats,
+            self._sessions,
+            self._stores,
+            gate=self._gate,
+            answering=self._answering,
+            pauses=self.pauses,
         )
         self.forgetting = Forgetting(
             db,
@@ -117,6 +127,8 @@ class Memory:
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
         )
+        self.overview = Overviews(self._stores, self._recall)
+        """What is known, in groups a person reads."""
         self._freshness = Freshness(
             self._stores.embeddings,
             self._sessions,
@@ -133,6 +145,7 @@ class Memory:
             indexes=self._indexes,
             recall=self._recall,
             sealing=Sealing(db, self._stores),
+            fleeting=Fleeting(db, self._accounts, self._sessions, self._stores, answering=self._answering),
             freshness=self._freshness,
             distiller=None
             if completer is None
@@ -250,7 +263,7 @@ class Memory:
 
     async def learn(self, owner: Account, chat: Chat, message: Message) -> list[Decision]:
         """Let the rules read the owner's own words and pass what is certain through the write gate."""
-        if message.role != "user" or message.kind != "said":
+        if message.role != "user" or message.kind != "said" or message.fleeting:
             return []
         found = rules.candidates(
             message.text, message_id=message.id, at=message.at, language_hint=owner.language, zone=owner.zone

@@ -14,11 +14,14 @@ import memory.embedding
 import memory.erasing
 import memory.erasures
 import memory.facts
+import memory.fleeting
 import memory.forget
 import memory.journal
 import memory.lists
 import memory.moving
+import memory.overview
 import memory.pages
+import memory.pauses
 import memory.profile
 import memory.promises
 import memory.reach
@@ -43,10 +46,12 @@ WALKED: tuple[type, ...] = (
     memory.erasures.Erasures,
     memory.facts.Facts,
     memory.forget.Forgetting,
+    memory.fleeting.Fleeting,
     memory.freshness.Freshness,
     memory.journal.Journal,
     memory.lists.Lists,
     memory.moving.Moves,
+    memory.overview.Overviews,
     memory.profile.Profile,
     memory.promises.Promises,
     memory.reach.Reach,
@@ -54,6 +59,7 @@ WALKED: tuple[type, ...] = (
     memory.reconcile.Gate,
     memory.revising.Revising,
     memory.pages.Pages,
+    memory.pauses.Pauses,
     memory.sealed.Segments,
     memory.sessions.Sessions,
     memory.sharing.Sharing,
@@ -74,11 +80,14 @@ WITHOUT_OWNER = {
     ("Memory", "moved"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Memory", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Answering", "waiting"): "gives each message that waits with its owner, at a start",
+    ("Fleeting", "owners"): "returns account numbers, no memory",
+    ("Fleeting", "sweep"): "goes owner by owner inside",
     ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Waits", "owners_waiting"): "returns account numbers, no memory",
     ("Promises", "owners_owed"): "returns account numbers, no memory",
     ("Promises", "owners_due"): "returns account numbers, no memory",
+    ("Sessions", "idle_since"): "reckons a moment, reads nothing",
     ("Sessions", "owners_due"): "returns account numbers, no memory",
     ("Embeddings", "owners_waiting"): "returns account numbers, no memory",
     ("Embeddings", "probes"): "vectors of shipped texts, nobody's memory",

@@ -9,6 +9,7 @@ from typing import Final
 from bot.commands.choosing import Choosing
 from bot.commands.forgetting import Forgetting
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
+from bot.commands.pausing import Pausing
 from bot.commands.remembering import Remembering
 from bot.commands.seeing import Seeing
 from bot.commands.sharing import Sharing
@@ -30,6 +31,9 @@ NAMES: Final = (
     "share",
     "unshare",
     "why",
+    "pause",
+    "resume",
+    "offrecord",
     "new",
     "cancel",
     "language",
@@ -61,6 +65,7 @@ class Commands:
             Talking(memory, clock, lambda: NAMES),
             Seeing(memory, clock),
             Remembering(memory),
+            Pausing(memory),
             Forgetting(memory, clock),
             Sharing(memory, clock),
             self._choosing,
