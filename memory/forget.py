@@ -254,6 +254,7 @@ class Forgetting:
             lines_named += [m.id for m in await holding(query, since) if m.role == "bot"]
         searches = scope.searches or picks is not None
         entries = [e for store in self._stores.entries for e in (await store.get(owner, ids)).values()]
+        entries += await self._twins(owner, entries) if searches else []
         also = [e for store in self._stores.entries for e in await store.concealed(owner) if e.id in hidden]
         reached = await self._reach.of(owner, [*entries, *also], lines_named, searches=searches)
         if since_shown := await self._made_of(owner, reached.lines, after=offer.id, bounded=not searches):
@@ -271,6 +272,8 @@ class Forgetting:
         if scope.kind != "everything":
             needles = await off_loop(lambda: giveaways(doomed.entries), size=len(ids) * ROWS_A_LINE)
             await self._withdraw_quotes(owner, set(ids), lines, needles if searches and ids else None)
+        if not searches:
+            await self._say_again(owner, doomed.entries)
         await self._sessions.unread(owner, lines)
         counts = {
             "memories": sum([await store.hide(owner, ids, deletion) for store in self._stores.entries]),
@@ -280,6 +283,12 @@ class Forgetting:
         await self._erasures.claim(owner, [*doomed.hidden, *(m.id for m in doomed.reached.concealed)], deletion)
         await self._stores.waits.remove(owner, lines)
         return await promises.counted(owner, deletion, counts)
+
+    async def _twins(self, owner: Account, entries: Sequence[Entry]) -> list[Entry]:
+        """The memories that say the very same, such as one that was closed when it was said once more."""
+        ids, texts = {entry.id for entry in entries}, {entry.text for entry in entries}
+        known = [entry for store in self._stores.entries for entry in await store.history(owner)]
+        return [entry for entry in known if entry.id not in ids and entry.text in texts]
 
     async def _made_of(self, owner: Account, lines: Sequence[Message], *, after: int, bounded: bool) -> list[Entry]:
         """The memories that were made of these lines while a plan waited for its yes, and so are not in it.
@@ -301,6 +310,14 @@ class Forgetting:
                 for citation in entry.provenance.citations:
                     if citation.message in lines and (needles is None or needles.found_in(citation.quote)):
                         await store.requote(owner, entry.id, citation.message, entry.text)
+
+    async def _say_again(self, owner: Account, forgotten: Sequence[Entry]) -> None:
+        """What was closed because it was said once more holds again when only the later saying is forgotten."""
+        later = {entry.id: entry.text for entry in forgotten}
+        for store in self._stores.entries:
+            for entry in await store.closed_by(owner, later, []):
+                if entry.id not in later and entry.text == later.get(entry.provenance.successor or 0):
+                    await store.reopen(owner, entry.id)
 
     async def _show_again(self, owner: Account, deletion: Deletion, *, now: datetime) -> bool:
         """Show what a deletion hid; False when it has been erased meanwhile."""

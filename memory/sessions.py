@@ -292,8 +292,8 @@ class Sessions:
         """Mark those of some lines that were not distilled yet: the cursor may pass them while they are hidden."""
         await self._db.execute(
             "UPDATE journal SET revised = 1 WHERE id IN (SELECT value FROM json_each(:ids)) AND id BETWEEN :lo AND :hi"
-            " AND role = 'user' AND kind = 'said' AND id > (SELECT m.distilled_to FROM session_members m"
-            " WHERE m.session = journal.session AND m.account = :owner)",
+            " AND role = 'user' AND kind = 'said' AND fleeting = 0"
+            " AND id > (SELECT m.distilled_to FROM session_members m WHERE m.session = journal.session AND m.account = :owner)",
             {"ids": json.dumps(list(lines)), "owner": owner.no} | _range(owner),
         )
 

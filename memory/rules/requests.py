@@ -76,7 +76,8 @@ _EN_POLITE: Final = (
 _EN_END: Final = r"(?: please| now| from (?:your )?memory| for me| ok| thanks| thank you)*"
 _ALL_EN: Final = (
     r"(?:everything|all)(?: (?:(?:that )?you (?:know|remember|have)(?: stored| saved)?(?: (?:about|on|of) me)?"
-    r"|(?:about|on|of) me|(?:that )?i(?:'ve| have)?(?: ever)? (?:said|told you)|(?:of )?my (?:data|memories|messages)))?"
+    r"|(?:about|on|of) me|(?:that )?i(?:'ve| have)?(?: ever)? (?:said|told you)"
+    r"|(?:of )?my (?:data|memories|messages)))?"
 )
 _LAST_EN: Final = r"what i(?:'ve| have)? just (?:said|told you|wrote)|the last thing i (?:said|told you)"
 _FORGET_EN: Final = (
