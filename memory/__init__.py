@@ -27,6 +27,7 @@ from memory.rules import (
 from memory.script import chinese as chinese_script
 from memory.shipped import told_texts as sample_texts
 from memory.slots import label as attribute_label
+from memory.usage import Spent, UsageKind
 from memory.zones import zone_named
 
 __all__ = [
@@ -45,7 +46,9 @@ __all__ = [
     "PrivateOnlyError",
     "RecallOptions",
     "Revision",
+    "Spent",
     "UntypedError",
+    "UsageKind",
     "Waiting",
     "asks_about_everything",
     "attribute_label",

@@ -293,7 +293,8 @@ class Sessions:
         await self._db.execute(
             "UPDATE journal SET revised = 1 WHERE id IN (SELECT value FROM json_each(:ids)) AND id BETWEEN :lo AND :hi"
             " AND role = 'user' AND kind = 'said' AND fleeting = 0"
-            " AND id > (SELECT m.distilled_to FROM session_members m WHERE m.session = journal.session AND m.account = :owner)",
+            " AND id > (SELECT m.distilled_to FROM session_members m"
+            " WHERE m.session = journal.session AND m.account = :owner)",
             {"ids": json.dumps(list(lines)), "owner": owner.no} | _range(owner),
         )
 
