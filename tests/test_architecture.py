@@ -22,8 +22,8 @@ STORES = tuple(
     f"memory.{name}"
     for name in (
         "accounts", "db", "embedding", "entries", "erasures", "facts", "fleeting", "jobs", "journal", "moving", "nulls",
-        "pages", "pauses", "profile", "promises", "reader", "sealed", "sessions", "timeline", "traces", "usage", "waiting",
-        "wanting",
+        "pages", "pauses", "profile", "promises", "reader", "sealed", "sessions", "timeline", "traces", "usage",
+        "waiting", "wanting",
     )
 )  # fmt: skip
 """The files that speak SQL."""
