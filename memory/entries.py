@@ -273,10 +273,12 @@ class EntryStore(ABC, Generic[E]):
         )
 
     async def unhide(self, owner: Account, deletion: int) -> int:
-        """Show again what a deletion hid."""
+        """Show again what a deletion hid; what another one covers, too, is hidden by that from now on."""
         return await self._db.execute(
-            f"UPDATE {self.table} SET hidden_by = NULL WHERE hidden_by = ? AND id BETWEEN ? AND ?",
-            (deletion, owner.first_id, owner.last_id),
+            f"UPDATE {self.table} SET hidden_by = (SELECT min(a.deletion) FROM also_hidden a"
+            f" WHERE a.row = {self.table}.id AND a.deletion != :deletion)"
+            " WHERE hidden_by = :deletion AND id BETWEEN :lo AND :hi",
+            {"deletion": deletion, "lo": owner.first_id, "hi": owner.last_id},
         )
 
     async def hidden(self, owner: Account, deletion: int) -> list[E]:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from memory.db import Database
+from memory.echoes import Echoes
 from memory.erasures import Erasures, Range
 from memory.model import Account, Entry, Message
 from memory.needles import giveaways
@@ -53,8 +54,9 @@ class ErasureError(Exception):
 class Erasing:
     """Removes what was hidden, wherever it is."""
 
-    def __init__(self, db: Database, stores: Stores, erasures: Erasures) -> None:
+    def __init__(self, db: Database, stores: Stores, erasures: Erasures, echoes: Echoes) -> None:
         self._db = db
+        self._echoes = echoes
         self._stores = stores
         self._erasures = erasures
 
@@ -113,6 +115,8 @@ class Erasing:
                 [e for store in self._stores.entries for e in await store.hidden(owner, deletion.id)],
                 await self._stores.journal.hidden(owner, deletion.id),
             )
+            if not await self._echoes.erase(owner, gone.lines, deletion.id):
+                raise ErasureError(deletion.id)
             rows = [*gone.ids, *await self._erasures.claimed(owner, deletion.id)]
             await self._remove(owner, rows, rows)
             if deletion.scope == "everything":

@@ -38,17 +38,6 @@ class Erasures:
         mine = [(row, deletion) for row in rows if owner.owns(row)]
         await self._db.executemany("INSERT OR IGNORE INTO also_hidden (row, deletion) VALUES (?, ?)", mine)
 
-    async def hand_over(self, owner: Account, deletion: int) -> None:
-        """Have what a deletion hides be hidden by another one that covers it, where there is such."""
-        covering = "FROM also_hidden a WHERE a.row = {table}.id AND a.deletion != :deletion"
-        for table in _WORDY:
-            covers = covering.format(table=table)
-            await self._db.execute(
-                f"UPDATE {table} SET hidden_by = (SELECT min(a.deletion) {covers}) WHERE hidden_by = :deletion"
-                f" AND id BETWEEN :lo AND :hi AND EXISTS (SELECT 1 {covers})",
-                _range(owner) | {"deletion": deletion},
-            )
-
     async def claimed(self, owner: Account, deletion: int) -> list[int]:
         """The rows that a deletion covers and another one hides."""
         rows = await self._db.fetch(

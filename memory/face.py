@@ -16,6 +16,7 @@ from memory.answering import Answering, Heard, Waiting
 from memory.calibrating import Calibration
 from memory.db import Database, DatabaseError
 from memory.distill import Distiller
+from memory.echoes import Echoes
 from memory.embedding import Embeddings
 from memory.facts import Facts
 from memory.fleeting import Fleeting
@@ -108,8 +109,11 @@ class Memory:
         """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
+        echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
         self.pauses = Pauses(db, self._chats)
-        self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores, pauses=self.pauses)
+        self._answering = Answering(
+            db, self._accounts, self._chats, self._sessions, self._stores, pauses=self.pauses, echoes=echoes
+        )
         self._revising = Revising(
             db,
             self._chats,
@@ -118,12 +122,14 @@ class Memory:
             gate=self._gate,
             answering=self._answering,
             pauses=self.pauses,
+            echoes=echoes,
         )
         self.forgetting = Forgetting(
             db,
             self._stores,
             self._sessions,
             timedelta(minutes=settings.forget.undo_minutes),
+            echoes,
             changed=self._changed,
         )
         self._recall = Recall(

@@ -13,6 +13,7 @@ from typing import Final
 
 from memory.clock import moment, stamp
 from memory.db import Database
+from memory.echoes import Echoes
 from memory.erasing import Erasing, ErasureError
 from memory.erasures import Erasures, Range
 from memory.journal import Place
@@ -84,17 +85,19 @@ class Forgetting:
         stores: Stores,
         sessions: Sessions,
         undo: timedelta,
+        echoes: Echoes,
         *,
         changed: Callable[[Account], None] = lambda _: None,
     ) -> None:
         self._db = db
+        self._echoes = echoes
         self._stores = stores
         self._sessions = sessions
         self._undo = undo
         self._changed = changed
-        self._reach = Reach(stores)
+        self._reach = Reach(stores, echoes)
         self._erasures = Erasures(db)
-        self._erasing = Erasing(db, stores, self._erasures)
+        self._erasing = Erasing(db, stores, self._erasures, echoes)
         self._named: dict[tuple[int, int], Needles] = {}
         """What the open plan of an owner and chat was asked for; in memory only, for a file would keep the words."""
 
@@ -275,10 +278,12 @@ class Forgetting:
         if not searches:
             await self._say_again(owner, doomed.entries)
         await self._sessions.unread(owner, lines)
+        echoed = await self._echoes.hide(owner, doomed.reached.lines, deletion)
+        replies = [m.id for m in doomed.reached.lines if m.role == "bot"]
         counts = {
             "memories": sum([await store.hide(owner, ids, deletion) for store in self._stores.entries]),
             "messages": await journal.hide(owner, [m.id for m in doomed.reached.lines if m.role == "user"], deletion),
-            "replies": await journal.hide(owner, [m.id for m in doomed.reached.lines if m.role == "bot"], deletion),
+            "replies": echoed + await journal.hide(owner, replies, deletion),
         }
         await self._erasures.claim(owner, [*doomed.hidden, *(m.id for m in doomed.reached.concealed)], deletion)
         await self._stores.waits.remove(owner, lines)
@@ -321,17 +326,15 @@ class Forgetting:
 
     async def _show_again(self, owner: Account, deletion: Deletion, *, now: datetime) -> bool:
         """Show what a deletion hid; False when it has been erased meanwhile."""
-        covered = len(await self._stores.journal.hidden(owner, deletion.id))
-        covered += sum([len(await store.hidden(owner, deletion.id)) for store in self._stores.entries])
         await self._erasures.release(owner, deletion.id)
-        await self._erasures.hand_over(owner, deletion.id)
-        lines = [line.id for line in await self._stores.journal.hidden(owner, deletion.id)]
-        await self._stores.journal.unhide(owner, deletion.id)
+        lines = await self._stores.journal.hidden(owner, deletion.id)
+        await self._echoes.show_again(owner, lines, deletion.id)
+        shown = await self._stores.journal.unhide(owner, deletion.id)
         for store in self._stores.entries:
-            await store.unhide(owner, deletion.id)
+            shown += await store.unhide(owner, deletion.id)
         # What was hidden before its session was distilled has its turn now.
-        await self._sessions.resume(owner, lines)
-        return covered > 0 and await self._stores.promises.undone(owner, deletion.id, at=now)
+        await self._sessions.resume(owner, [line.id for line in lines])
+        return shown > 0 and await self._stores.promises.undone(owner, deletion.id, at=now)
 
 
 class PickError(ValueError):

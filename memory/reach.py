@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from memory.echoes import Echoes
 from memory.model import Account, Entry, Message
 from memory.needles import Needles, giveaways
 from memory.offloop import off_loop
@@ -26,7 +27,8 @@ class Reached:
 class Reach:
     """Works out what goes along; nothing is changed here."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: Stores, echoes: Echoes) -> None:
+        self._echoes = echoes
         self._stores = stores
 
     async def of(self, owner: Account, entries: Sequence[Entry], lines: Iterable[int], *, searches: bool) -> Reached:
@@ -43,8 +45,17 @@ class Reach:
         if searches:
             needles = await off_loop(lambda: giveaways(entries), size=len(entries) * ROWS_A_LINE)
             gone |= {m.id for m in await holding(needles, known)}
+        kept = await self._kept(owner, entries, gone)
+        lost = [m for m in said if m.id in gone]
+        gone |= {m.id for m in await self._echoes.own(owner, lost, [e.id for e in entries], kept=kept)}
         gone = await self._following(owner, known, gone, [e.id for e in entries])
         return Reached(tuple(m for m in said if m.id in gone), tuple(m for m in concealed if m.id in gone))
+
+    async def _kept(self, owner: Account, entries: Sequence[Entry], gone: Collection[int]) -> list[str]:
+        """What stays known of lines that go: an answer that repeats it gives nothing away."""
+        forgotten = {entry.id for entry in entries}
+        citing = [e for store in self._stores.entries for e in await store.citing(owner, gone)]
+        return [entry.text for entry in citing if entry.id not in forgotten]
 
     async def _following(
         self, owner: Account, known: Sequence[Message], gone: set[int], entries: Sequence[int]

@@ -10,6 +10,7 @@ import pytest
 import memory.accounts
 import memory.answering
 import memory.distill
+import memory.echoes
 import memory.embedding
 import memory.erasing
 import memory.erasures
@@ -42,6 +43,7 @@ WALKED: tuple[type, ...] = (
     memory.accounts.Chats,
     memory.answering.Answering,
     memory.distill.Distiller,
+    memory.echoes.Echoes,
     memory.embedding.Embeddings,
     memory.erasing.Erasing,
     memory.erasures.Erasures,

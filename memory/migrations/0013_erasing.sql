@@ -19,8 +19,8 @@ CREATE INDEX also_hidden_deletion ON also_hidden (deletion);
 
 CREATE TABLE erased (
     first    INTEGER NOT NULL,
-    last     INTEGER NOT NULL,
     deletion INTEGER NOT NULL,
+    last     INTEGER NOT NULL,
     PRIMARY KEY (first, deletion)
 ) STRICT, WITHOUT ROWID;
 
