@@ -16,7 +16,7 @@ from bot.window import WINDOW_SHARE
 from config.locales import phrase
 from config.prompts import render
 from config.settings import Settings
-from memory import asks_about_everything, block, day_of, is_question
+from memory import asks_about_everything, block, day_of, is_question, zone_shown
 from memory.model import Account, Chat, Message, Recollection
 from memory.ports import TokenCounter
 
@@ -44,7 +44,7 @@ class Requests:
         *earlier, (role, asked) = _merged([*window, ("user", self._asked(said, media, trace.found))])
         said_before: Request = [{"role": each, "content": words} for each, words in earlier]
         return [
-            {"role": "system", "content": self._system(last.owner, last.incoming.at)},
+            {"role": "system", "content": self._system(last)},
             *said_before,
             {"role": role, "content": as_content(asked, media.images)},
         ]
@@ -52,7 +52,7 @@ class Requests:
     def window_budget(self, said: Sequence[Said], media: Opened, found: Recollection) -> int:
         """Tokens left for the window; negative when the message alone is too long for the model."""
         model = self._settings.model
-        fixed = self._count(self._system(said[-1].owner, said[-1].incoming.at))
+        fixed = self._count(self._system(said[-1]))
         fixed += self._count(self._asked(said, media, found)) + len(media.images) * self._settings.media.image_tokens
         fixed += model.reply_tokens + FRAME_TOKENS
         return min(int(model.context_tokens * WINDOW_SHARE), model.context_tokens - fixed)
@@ -87,11 +87,12 @@ class Requests:
             recalled=lines,
         )
 
-    def _system(self, owner: Account, at: datetime) -> str:
+    def _system(self, last: Said) -> str:
+        owner = last.owner
         return render(
             "system",
             owner.language,
-            now=local_time(at, owner),
+            now=local_time(last.incoming.at, owner, private=last.chat.private),
             person=owner.name,
             persona=self._settings.persona,
         )
@@ -138,8 +139,8 @@ def one_line(name: str) -> str:
     return " ".join(clean(name).split())[:LONGEST_NAME]
 
 
-def local_time(at: datetime, owner: Account) -> str:
-    """Date, weekday, time and zone as the owner reads them."""
+def local_time(at: datetime, owner: Account, *, private: bool) -> str:
+    """Date, weekday, time and zone as the owner reads them; outside a ``private`` chat without the zone's name."""
     local = at.astimezone(ZoneInfo(owner.zone))
     weekday = phrase("time.weekdays", owner.language).split(",")[local.weekday()]
     return phrase(
@@ -148,7 +149,7 @@ def local_time(at: datetime, owner: Account) -> str:
         weekday=weekday,
         date=local.date().isoformat(),
         time=f"{local:%H:%M}",
-        zone=owner.zone,
+        zone=zone_shown(owner, private=private, at=at),
     )
 
 

@@ -23,6 +23,7 @@ from memory.rules import (
 )
 from memory.shipped import told_texts as sample_texts
 from memory.slots import label as attribute_label
+from memory.zones import shown as zone_shown
 from memory.zones import zone_named
 
 __all__ = [
@@ -50,4 +51,5 @@ __all__ = [
     "wants_forgetting",
     "wants_remembering",
     "zone_named",
+    "zone_shown",
 ]

@@ -12,6 +12,7 @@ from memory.accounts import Accounts, Chats
 from memory.db import Database
 from memory.journal import Line
 from memory.model import Account, Chat, Message
+from memory.rooms import Rooms
 from memory.sessions import Sessions
 from memory.stores import Stores
 from memory.waiting import Wait
@@ -51,12 +52,15 @@ class Waiting:
 class Answering:
     """Journals both sides of a talk, and knows what is still owed."""
 
-    def __init__(self, db: Database, accounts: Accounts, chats: Chats, sessions: Sessions, stores: Stores) -> None:
+    def __init__(
+        self, db: Database, accounts: Accounts, chats: Chats, sessions: Sessions, stores: Stores, *, rooms: Rooms
+    ) -> None:
         self._db = db
         self._accounts = accounts
         self._chats = chats
         self._sessions = sessions
         self._stores = stores
+        self._rooms = rooms
 
     async def note(self, owner: Account, chat: Chat, line: Line, *, waits: bool) -> Heard:
         """Journal a line and, if it ``waits``, that it wants an answer; the same platform message is one line."""
@@ -68,6 +72,8 @@ class Answering:
                 if known is not None:
                     reply = await journal.answer_to(owner, known.id)
                     return Heard(known, new=False, reply=reply, waiting=await self._stores.waits.waits(owner, known.id))
+            if line.role == "user":
+                await self._rooms.spoke(owner, chat, at=line.at)
             session = await self._sessions.touch(owner, chat, line.at)
             (message,) = await journal.add(owner, chat, session, [line])
             if waits:

@@ -15,7 +15,7 @@ from memory.accounts import Accounts
 from memory.clock import moment, stamp
 from memory.db import Database
 from memory.embedding import spoken, text_hash
-from memory.model import Account, Chat, Message, MessageKind, Role, Unit
+from memory.model import SEQ_BITS, Account, Chat, Message, MessageKind, Role, Unit
 from memory.offloop import off_loop
 
 LINE = "j.id, j.chat, j.session, j.role, j.speaker, j.at, j.text, j.kind, j.platform_id, j.answers, j.tokens, j.turn"
@@ -190,7 +190,8 @@ class Journal:
     async def of_session(self, owner: Account, session: int, *, limit: int, but: Collection[int] = ()) -> list[Message]:
         """The newest visible lines of a session the owner takes part in, as a talk reads.
 
-        Another member's lines are among them: they were said in the same place. Commands, lines that still wait
+        Another member's lines are among them: they were said in the same place; those of somebody who has left it
+        since are not. Commands, lines that still wait
         for an answer and those in ``but`` are not. A reply stands behind the line it answers, whatever others
         said before it was given.
         """
@@ -198,7 +199,9 @@ class Journal:
             f"SELECT {LINE} FROM journal j WHERE j.session = :session AND j.kind != 'command'"
             " AND j.hidden_by IS NULL AND EXISTS (SELECT 1 FROM session_members m WHERE m.session = :session"
             " AND m.account = :owner) AND NOT EXISTS (SELECT 1 FROM waiting w WHERE w.id = j.id AND w.reply IS NULL)"
-            " AND j.id NOT IN (SELECT value FROM json_each(:but)) ORDER BY j.at DESC, j.id DESC LIMIT :limit",
+            " AND j.id NOT IN (SELECT value FROM json_each(:but)) AND NOT EXISTS (SELECT 1 FROM sessions s"
+            " JOIN chats c ON c.no = s.chat JOIN departures d ON d.chat = coalesce(c.parent, c.no)"
+            f" WHERE s.no = :session AND d.account = j.id >> {SEQ_BITS}) ORDER BY j.at DESC, j.id DESC LIMIT :limit",
             {"session": session, "owner": owner.no, "limit": limit, "but": json.dumps(list(but))},
         )
         return in_turns([line(row) for row in rows])

@@ -21,7 +21,7 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "accounts", "db", "embedding", "entries", "facts", "jobs", "journal", "moving", "nulls", "pages", "profile",
+        "accounts", "db", "departures", "embedding", "entries", "facts", "jobs", "journal", "moving", "nulls", "pages", "profile",
         "promises", "reader", "sealed", "sessions", "timeline", "traces", "waiting", "wanting",
     )
 )  # fmt: skip

@@ -9,6 +9,7 @@ import pytest
 
 import memory.accounts
 import memory.answering
+import memory.departures
 import memory.distill
 import memory.embedding
 import memory.facts
@@ -22,6 +23,7 @@ import memory.promises
 import memory.recall
 import memory.reconcile
 import memory.revising
+import memory.rooms
 import memory.sealed
 import memory.sessions
 import memory.sharing
@@ -49,6 +51,8 @@ WALKED: tuple[type, ...] = (
     memory.revising.Revising,
     memory.pages.Pages,
     memory.sealed.Segments,
+    memory.departures.Departures,
+    memory.rooms.Rooms,
     memory.sessions.Sessions,
     memory.sharing.Sharing,
     memory.timeline.Timeline,
@@ -70,6 +74,8 @@ WITHOUT_OWNER = {
     ("Answering", "waiting"): "gives each message that waits with its owner, at a start",
     ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
+    ("Rooms", "removed"): "the bot itself is gone: every member of the group in turn, no memory is read",
+    ("Departures", "members"): "returns account numbers, no memory",
     ("Waits", "owners_waiting"): "returns account numbers, no memory",
     ("Promises", "owners_owed"): "returns account numbers, no memory",
     ("Promises", "owners_due"): "returns account numbers, no memory",
