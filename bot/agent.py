@@ -76,6 +76,11 @@ class Exchange:
         return [said.message.id for said in self.said]
 
     @property
+    def is_fleeting(self) -> bool:
+        """Whether any of it is to be answered and not remembered."""
+        return any(said.message.fleeting for said in self.said)
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing in it that a model could read."""
         return is_blank(self.words) and not (self.opened.images or self.opened.texts)
@@ -156,7 +161,9 @@ class Agent:
                 await self._settle(turn)
                 raise
         elif last.reply is not None:
-            await self._deliver(turn, Reply(last.reply.text, markdown=True), sink)
+            mark = await self._mark(last.owner, last.chat, fleeting=last.message.fleeting)
+            text = "\n\n".join(filter(None, (last.reply.text, escaped(mark))))
+            await self._deliver(turn, Reply(text, markdown=True), sink)
         elif last.lost:
             await self._journal(last, None)
             await sink.send(Reply(phrase("error.interrupted", last.owner.language)))
@@ -218,6 +225,8 @@ class Agent:
         asked = any(said.message.kind == "said" and wants_remembering(said.message.text) for said in turn.said)
         if self._model is None or not asked:
             return ""
+        if turn.is_fleeting and not turn.trace.noted:
+            return phrase("pause.not_kept", owner.language)
         return phrase("chat.receipt", owner.language, kept=turn.trace.kept, noted=turn.trace.noted)
 
     async def _recall(self, turn: Exchange, earlier: list[Message]) -> Recollection:
@@ -260,11 +269,11 @@ class Agent:
         except ContextTooLong as error:
             log.warning("not even the message alone fits the model: %s", error)
             turn.trace.finish = "failed"
-            return Answer(phrase("error.too_long", language))
+            return Answer(phrase("error.too_long", language, fleeting=turn.is_fleeting))
         except LLMError as error:
             turn.trace.finish = "failed"
             await self._unanswered(turn)
-            raise Apology("error.model", language) from error
+            raise Apology("error.model_fleeting" if turn.is_fleeting else "error.model", language) from error
         return await self._judged(turn, outcome)
 
     async def _seen_or_told(self, model: LLM, turn: Exchange, earlier: list[Message], sink: Sink) -> Outcome | None:
@@ -332,11 +341,24 @@ class Agent:
     async def _finish(self, turn: Exchange, sink: Sink, answer: Answer, *, receipt: str = "") -> None:
         """Journal the reply, then deliver it: a kill in between finds it waiting to be delivered."""
         await self._journal(turn.last, answer.kept, turn)
-        text = "\n\n".join(filter(None, (answer.text, escaped(receipt) if answer.kept else receipt)))
+        mark = await self._mark(turn.owner, turn.chat, fleeting=turn.is_fleeting)
+        behind = "\n\n".join(filter(None, (receipt, mark)))
+        text = "\n\n".join(filter(None, (answer.text, escaped(behind) if answer.kept else behind)))
         try:
             await self._deliver(turn.said, Reply(text, markdown=answer.kept is not None), sink)
         finally:
             self._seen(turn.trace)
+
+    async def _mark(self, owner: Account, chat: Chat, *, fleeting: bool) -> str:
+        """The word behind each answer to what is not remembered; "" behind any other."""
+        if not fleeting:
+            return ""
+        try:
+            paused = await self._memory.pauses.since(owner, chat) is not None
+        except DatabaseError:
+            log.exception("whether learning is paused was not read")
+            paused = False
+        return phrase("pause.mark", owner.language, paused=paused)
 
     async def _deliver(self, said: Sequence[Said], reply: Reply, sink: Sink) -> None:
         """Send a reply; it waits no longer, unless the platform is sure to have nothing of it and may take it later."""
@@ -370,6 +392,8 @@ class Agent:
             kind="command" if kept is None else "said",
             answers=said.message.id,
             tokens=0 if kept is None else self._count(kept) + MESSAGE_TOKENS,
+            # What was said off the record and still stood in the window may be repeated by any answer.
+            fleeting=turn is not None and any(line.fleeting for line in turn.trace.window.lines),
         )
         trace, also, since = (None, [], None) if turn is None else (turn.trace.stored(), turn.ids[:-1], turn.since)
         try:

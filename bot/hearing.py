@@ -17,11 +17,16 @@ from bot.tokens import MESSAGE_TOKENS
 from bot.trace import TurnTrace
 from bot.turn import Apology, Heard, Said
 from config.settings import Settings
-from memory import DatabaseError, Line, Memory, Waiting
+from config.templates import spoken
+from memory import DatabaseError, Line, Memory, Waiting, off_the_record
 from memory.model import Account, Chat, MessageKind
 from memory.ports import TokenCounter
 
 BOT: Final = "Recollect"
+PAUSE: Final = "pause"
+RESUME: Final = "resume"
+OFF_RECORD: Final = "offrecord"
+"""With the two before it the commands that say how far what is heard may be remembered."""
 
 Watcher = Callable[[TurnTrace], None]
 
@@ -90,7 +95,7 @@ class Hearing:
             language=language_of(update),
             zone=self._zone,
         )
-        if not owner.language_fixed and (language := changed_language(text, owner.language)) is not None:
+        if not owner.language_fixed and (language := _gone_over(text, owner, update)) is not None:
             await self._memory.speaks(owner, language)
             owner = replace(owner, language=language)
         chat = await self._memory.chat(owner, update.chat.key, private=update.chat.private, thread=update.chat.thread)
@@ -100,17 +105,19 @@ class Hearing:
         """Journal a message. What was answered, cancelled or forgotten before is not answered when it comes again."""
         if not incoming.addressed:
             return None
+        incoming, command, aside = self._read(incoming)
         text = clean(incoming.text)
-        command = None if incoming.forward_from is not None else self._commands.read(text)
         if command is not None and not (incoming.chat.private or self._commands.knows(command[0])):
             return None  # in a group it is meant for another bot
         # Whose words they are decides whose language it is: not that of a forward, nor of what is to be forgotten.
         own = text if command is None and incoming.forward_from is None else ""
         owner, chat = await self.meet(incoming, own)
         words = "" if command is not None or is_blank(text) else text
-        line = self._line(incoming, words)
+        line = self._line(incoming, words, aside=aside)
         with written(owner.language):
             heard = await self._memory.note(owner, chat, line, waits=incoming.wants_reply)
+            if heard.new and command is not None:
+                await self._switched(owner, chat, command[0], at=incoming.at)
         said = Said(incoming, owner, chat, heard.message, command)
         if not incoming.wants_reply:
             await self._only_learn(said)
@@ -119,18 +126,18 @@ class Hearing:
 
     async def _anew(self, edited: Edited) -> Said | None:
         """Take up what a message says now. It is answered if it still waits, or again if nothing was said since."""
-        message = edited.message
-        text = clean(message.text)
-        is_command = message.forward_from is None and self._commands.read(text) is not None
+        message, command, aside = self._read(edited.message)
+        text, is_command = clean(message.text), command is not None
         author = await self._memory.author_of(
             message.chat.platform, message.chat.key, message.chat.thread, message.message_id
         )
         fresh = edited.at - message.at <= self._redo
         if author is None:
-            return await self._heard(message) if fresh and message.addressed and not is_command else None
+            return await self._heard(edited.message) if fresh and message.addressed and not is_command else None
         owner, chat = await self.meet(message, "" if is_command or message.forward_from is not None else text)
         words = "" if is_command or is_blank(text) or not message.addressed else text
-        revision = await self._memory.revise(owner, chat, message.message_id, self._line(message, words), now=edited.at)
+        line = self._line(message, words, aside=aside)
+        revision = await self._memory.revise(owner, chat, message.message_id, line, now=edited.at)
         if revision is None or not words:
             return None
         said = Said(message, owner, chat, revision.message)
@@ -151,6 +158,7 @@ class Hearing:
                 chat = await self._memory.chat(author, ref.key, private=ref.private, thread=ref.thread)
                 await self._memory.withdraw(author, chat, [message_id], now=deleted.at)
 
+<<<<<<< HEAD
     async def _gone(self, left: Left) -> None:
         """Keep to oneself what was said in a group by somebody who is no longer there."""
         ref, rooms = left.chat, self._memory.rooms
@@ -160,6 +168,27 @@ class Hearing:
         owner = await self._memory.known_account(ref.platform, left.user_id)
         if owner is not None:
             await rooms.left(owner, ref.key, at=left.at)
+=======
+    def _read(self, incoming: Incoming) -> tuple[Incoming, tuple[str, str] | None, bool]:
+        """A message, the command it is, and whether it is to be answered and not remembered.
+
+        ``/offrecord WORDS`` is ordinary talk of these words.
+        """
+        if incoming.forward_from is not None:
+            return incoming, None, False
+        text = clean(incoming.text)
+        command = self._commands.read(text)
+        if command is not None and command[0] == OFF_RECORD and command[1]:
+            return replace(incoming, text=command[1]), None, True
+        return incoming, command, command is None and off_the_record(text)
+
+    async def _switched(self, owner: Account, chat: Chat, command: str, *, at: datetime) -> None:
+        """Have a pause begin or end now, not when its turn to be answered comes: more may be said before that."""
+        if command == PAUSE:
+            await self._memory.pauses.pause(owner, chat, now=at)
+        elif command == RESUME:
+            await self._memory.pauses.resume(owner, chat)
+>>>>>>> main
 
     async def _only_learn(self, said: Said) -> None:
         """Learn from what nobody waits for."""
@@ -168,7 +197,7 @@ class Hearing:
             trace.learned = await self._memory.learn(said.owner, said.chat, said.message)
         self._watch(trace)
 
-    def _line(self, incoming: Incoming, text: str) -> Line:
+    def _line(self, incoming: Incoming, text: str, *, aside: bool) -> Line:
         """The journal's line of a message; what has no words (a command, a blank) leaves only that it came."""
         kind: MessageKind = "said" if incoming.forward_from is None else "forwarded"
         return Line(
@@ -179,6 +208,7 @@ class Hearing:
             kind=kind if text else "command",
             platform_id=incoming.message_id,
             tokens=self._cost(text) if text else 0,
+            fleeting=aside,
         )
 
     def _cost(self, text: str) -> int:
@@ -201,6 +231,10 @@ def resumed(waiting: Waiting, chat: Chat) -> Said:
     wordless = message.kind == "command"
     lost = wordless and waiting.reply is None
     return Said(incoming, owner, chat, message, reply=waiting.reply, lost=lost, begun=waiting.begun)
+
+
+def _gone_over(text: str, owner: Account, update: Incoming | Press) -> str | None:
+    return changed_language(text, owner.language, spoken(update.language or ""))
 
 
 @contextmanager

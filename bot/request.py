@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -16,7 +16,12 @@ from bot.window import WINDOW_SHARE
 from config.locales import phrase
 from config.prompts import render
 from config.settings import Settings
+<<<<<<< HEAD
 from memory import asks_about_everything, block, day_of, is_question, zone_shown
+=======
+from config.templates import Spoken, spoken
+from memory import asks_about_everything, block, day_of, is_question
+>>>>>>> main
 from memory.model import Account, Chat, Message, Recollection
 from memory.ports import TokenCounter
 
@@ -26,6 +31,9 @@ LONGEST_NAME: Final = 64
 """Characters of a name in a prompt; longer ones are messages in disguise."""
 FRAME_TOKENS: Final = 64
 """Room for what an endpoint adds around the messages."""
+
+TONGUES: Final[Mapping[Spoken, str]] = {"en": "English", "zh": "简体中文", "zh-TW": "繁體中文（台灣的用字和說法）"}
+"""What the model is to answer in, as it is told."""
 
 _LINE_END: Final = re.compile(r"[\n\u2028\u2029]")
 
@@ -85,6 +93,7 @@ class Requests:
             noted=trace.noted,
             asked=asked,
             recalled=lines,
+            fleeting=any(one.message.fleeting for one in said),
         )
 
     def _system(self, last: Said) -> str:
@@ -95,6 +104,8 @@ class Requests:
             now=local_time(last.incoming.at, owner, private=last.chat.private),
             person=owner.name,
             persona=self._settings.persona,
+            fixed=owner.language_fixed,
+            tongue=TONGUES[spoken(owner.language)],
         )
 
     def _asked(self, said: Sequence[Said], media: Opened, found: Recollection) -> str:

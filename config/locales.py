@@ -1,4 +1,7 @@
-"""What people read: phrases by dotted key in ``config/locales/{en,zh}.toml``, each a small template."""
+"""What people read: phrases by dotted key in ``config/locales/{en,zh}.toml``, each a small template.
+
+Traditional Chinese is made of zh.toml (:mod:`config.traditional`).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
-from config.templates import Language, PromptError, Template, written
+from config.templates import PromptError, Spoken, Template, spoken, written
+from config.traditional import traditional
 
 __all__ = ["PromptError", "catalogue", "phrase"]
 
@@ -21,26 +25,25 @@ def _flatten(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[st
 
 
 @cache
-def catalogue(language: Language) -> Mapping[str, Template]:
+def catalogue(language: Spoken) -> Mapping[str, Template]:
     """Return every phrase of a language by its dotted key. Raises PromptError for a broken or odd phrase."""
-    filename = f"{language}.toml"
+    filename = f"{written(language)}.toml"
     table = tomllib.loads(files("config").joinpath("locales", filename).read_text(encoding="utf-8"))
     phrases = {}
     for key, text in _flatten(table):
         if not isinstance(text, str):
             raise PromptError(f"{filename}: {key} is no text")
-        phrases[key] = Template(f"{filename}: {key}", text)
+        phrases[key] = Template(f"{filename}: {key}", traditional(text) if language == "zh-TW" else text)
     return phrases
 
 
 def phrase(key: str, language: str, **values: object) -> str:
-    """Say ``key`` ("forget.none") in the language of a BCP 47 tag (Chinese, else English).
+    """Say ``key`` ("forget.none") in the language of a BCP 47 tag (Chinese of either script, else English).
 
     Raises PromptError, which names file, key and variable, for an unknown key, a variable without a value
     and a value without a variable.
     """
-    tongue = written(language)
-    found = catalogue(tongue).get(key)
+    found = catalogue(spoken(language)).get(key)
     if found is None:
-        raise PromptError(f"{tongue}.toml: there is no {key}")
+        raise PromptError(f"{written(language)}.toml: there is no {key}")
     return found.render(values).strip("\n")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 import jinja2
 import jinja2.meta
 
 Language = Literal["en", "zh"]
+"""What we write texts in."""
+Spoken = Literal["en", "zh", "zh-TW"]
+"""What people read: traditional Chinese ("zh-TW") is made of the simplified texts."""
+
+_TRADITIONAL: Final = frozenset({"hant", "tw", "hk", "mo"})
 
 # Nothing here is HTML: escaping would only garble what people said. Values are data, never templates.
 _ENVIRONMENT = jinja2.Environment(
@@ -25,7 +30,20 @@ class PromptError(Exception):
 
 def written(language: str) -> Language:
     """Return the language our texts are written in that serves a BCP 47 tag: "zh" for Chinese, else "en"."""
-    return "zh" if language.lower().replace("_", "-").split("-")[0] == "zh" else "en"
+    return "zh" if _parts(language)[0] == "zh" else "en"
+
+
+def spoken(language: str) -> Spoken:
+    """Return what serves a BCP 47 tag best: "zh-TW" for traditional Chinese (zh-Hant, zh-HK ...), "zh", else "en"."""
+    tongue, *rest = _parts(language)
+    if tongue != "zh":
+        return "en"
+    return "zh-TW" if "hans" not in rest and not _TRADITIONAL.isdisjoint(rest) else "zh"
+
+
+def _parts(language: str) -> list[str]:
+    """The parts of a tag or a POSIX locale (zh_TW.UTF-8)."""
+    return language.partition(".")[0].lower().replace("_", "-").split("-")
 
 
 class Template:

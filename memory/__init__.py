@@ -18,9 +18,11 @@ from memory.rules import (
     asks_about_everything,
     detect_language,
     is_small_talk,
+    off_the_record,
     wants_forgetting,
     wants_remembering,
 )
+from memory.script import chinese as chinese_script
 from memory.shipped import told_texts as sample_texts
 from memory.slots import label as attribute_label
 from memory.zones import shown as zone_shown
@@ -42,11 +44,13 @@ __all__ = [
     "asks_about_everything",
     "attribute_label",
     "block",
+    "chinese_script",
     "day_of",
     "detect_language",
     "inspect",
     "is_question",
     "is_small_talk",
+    "off_the_record",
     "sample_texts",
     "wants_forgetting",
     "wants_remembering",

@@ -74,7 +74,7 @@ class Accounts:
         return [int(row["no"]) for row in await self._db.fetch("SELECT no FROM accounts ORDER BY no")]
 
     async def speak(self, owner: Account, language: str) -> None:
-        """Remember the language an owner writes in ("zh" or "en"), unless they fixed one."""
+        """Remember the language an owner writes in ("en", "zh", "zh-TW"), unless they fixed one."""
         await self._db.execute(
             "UPDATE accounts SET language = ? WHERE no = ? AND language_fixed = 0", (language, owner.no)
         )

@@ -12,7 +12,11 @@ from memory.accounts import Accounts, Chats
 from memory.db import Database
 from memory.journal import Line
 from memory.model import Account, Chat, Message
+<<<<<<< HEAD
 from memory.rooms import Rooms
+=======
+from memory.pauses import Pauses
+>>>>>>> main
 from memory.sessions import Sessions
 from memory.stores import Stores
 from memory.waiting import Wait
@@ -53,11 +57,16 @@ class Answering:
     """Journals both sides of a talk, and knows what is still owed."""
 
     def __init__(
+<<<<<<< HEAD
         self, db: Database, accounts: Accounts, chats: Chats, sessions: Sessions, stores: Stores, *, rooms: Rooms
+=======
+        self, db: Database, accounts: Accounts, chats: Chats, sessions: Sessions, stores: Stores, *, pauses: Pauses
+>>>>>>> main
     ) -> None:
         self._db = db
         self._accounts = accounts
         self._chats = chats
+        self._pauses = pauses
         self._sessions = sessions
         self._stores = stores
         self._rooms = rooms
@@ -72,8 +81,13 @@ class Answering:
                 if known is not None:
                     reply = await journal.answer_to(owner, known.id)
                     return Heard(known, new=False, reply=reply, waiting=await self._stores.waits.waits(owner, known.id))
+<<<<<<< HEAD
             if line.role == "user":
                 await self._rooms.spoke(owner, chat, at=line.at)
+=======
+            if await self._pauses.since(owner, chat) is not None:
+                line = replace(line, fleeting=True)
+>>>>>>> main
             session = await self._sessions.touch(owner, chat, line.at)
             (message,) = await journal.add(owner, chat, session, [line])
             if waits:
@@ -93,18 +107,24 @@ class Answering:
     ) -> Message:
         """Journal a reply with its trace; what it answers waits no more, or only until the reply is delivered.
 
-        One that was under way while something was forgotten may rest on that: only that it was given is kept.
+        One that was under way while something was forgotten may rest on that: only that it was given is kept. The
+        reply to a fleeting line is fleeting, and counts as no use of a memory.
         """
         async with self._db.transaction():
             chat = await self._chats.resolved(owner, chat)
             begun = line.answers if since is None else since
             if begun is not None and await self._stores.promises.deleted_since(owner, begun):
                 line = replace(line, text="", kind="command", tokens=0)
+            asked = [*also, *([] if line.answers is None else [line.answers])]
+            said = await self._stores.journal.lines(owner, asked, fleeting=True)
+            if any(one.fleeting for one in said.values()):
+                line = replace(line, fleeting=True)
             session = await self._sessions.touch(owner, chat, line.at, answers=line.answers)
             (reply,) = await self._stores.journal.add(owner, chat, session, [line])
             if trace is not None:
                 await self._stores.traces.add(owner, chat, reply.id, trace, at=line.at)
-                await self._stores.traces.count_uses(owner, trace, at=line.at)
+                if not line.fleeting:
+                    await self._stores.traces.count_uses(owner, trace, at=line.at)
             if line.answers is not None:
                 await self._settle(owner, reply, line.answers, delivered=delivered, also=also)
         return reply
@@ -162,7 +182,7 @@ class Answering:
 
     async def _take_up(self, owner: Account, wait: Wait) -> Waiting | None:
         """What waits as it is now; a reply that is no more, or was not kept, is to be given anew."""
-        lines = await self._stores.journal.lines(owner, [wait.id, wait.reply or 0])
+        lines = await self._stores.journal.lines(owner, [wait.id, wait.reply or 0], fleeting=True)
         message, reply = lines.get(wait.id), lines.get(wait.reply or 0)
         if message is None:
             await self._stores.waits.remove(owner, [wait.id])

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from config.templates import written
 from memory.index import NOWHERE, OwnerIndex
 from memory.judge import Limits, judge, usable_rows
 from memory.lexicon import asked_in
@@ -67,7 +68,7 @@ async def calibrate(
             tongue = asked_in(text)
             question = Question(text, tuple(query_terms(text)), vector, usual=foreign[tongue].usual(vector))
             own.append(_level(index, question, nulls[tongue], foreign[tongue], limits))
-        others = crossed(index, foreign.get(owner.language, foreign["en"]), limits)
+        others = crossed(index, foreign[written(owner.language)], limits)
         return replace(bare, own=tuple(own), foreign=tuple(others))
 
     questions = len(texts) + sum(len(probes.asked.terms) for probes in foreign.values())

@@ -18,6 +18,7 @@ from memory.db import Database, DatabaseError
 from memory.distill import Distiller
 from memory.embedding import Embeddings
 from memory.facts import Facts
+from memory.fleeting import Fleeting
 from memory.forget import Forgetting, Plan
 from memory.freshness import Freshness
 from memory.housekeeping import Housekeeping
@@ -28,6 +29,7 @@ from memory.lists import Lists
 from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
 from memory.moving import Moves
 from memory.nulls import Nulls
+from memory.pauses import Pauses
 from memory.ports import Clock, Completer, Embedder, Reranker, TokenCounter
 from memory.profile import Profile
 from memory.promises import Deletion, Notice, Promises
@@ -104,11 +106,22 @@ class Memory:
         """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
+<<<<<<< HEAD
         self.rooms = Rooms(db, self._accounts)
         """Who is in which group."""
         self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores, rooms=self.rooms)
+=======
+        self.pauses = Pauses(db, self._chats)
+        self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores, pauses=self.pauses)
+>>>>>>> main
         self._revising = Revising(
-            db, self._chats, self._sessions, self._stores, gate=self._gate, answering=self._answering
+            db,
+            self._chats,
+            self._sessions,
+            self._stores,
+            gate=self._gate,
+            answering=self._answering,
+            pauses=self.pauses,
         )
         self._forgetting = Forgetting(db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes))
         self._recall = Recall(
@@ -130,6 +143,7 @@ class Memory:
             indexes=self._indexes,
             recall=self._recall,
             sealing=Sealing(db, self._stores),
+            fleeting=Fleeting(db, self._accounts, self._sessions, self._stores, answering=self._answering),
             freshness=self._freshness,
             distiller=None
             if completer is None
@@ -187,11 +201,11 @@ class Memory:
         return await self._accounts.find(platform, user_id)
 
     async def speaks(self, owner: Account, language: str) -> None:
-        """Remember the language ("zh" or "en") the owner writes in; one they fixed stays."""
+        """Remember the language ("en", "zh", "zh-TW") the owner writes in; one they fixed stays."""
         await self._accounts.speak(owner, language)
 
     async def fix_language(self, owner: Account, language: str | None) -> None:
-        """Speak the language the owner chose ("zh" or "en"), whatever they write; None follows what they write."""
+        """Speak the language ("en", "zh", "zh-TW") the owner chose; None follows what they write."""
         await self._accounts.fix_language(owner, language)
 
     async def fix_zone(self, owner: Account, zone: str | None) -> None:
@@ -247,7 +261,7 @@ class Memory:
 
     async def learn(self, owner: Account, chat: Chat, message: Message) -> list[Decision]:
         """Let the rules read the owner's own words and pass what is certain through the write gate."""
-        if message.role != "user" or message.kind != "said":
+        if message.role != "user" or message.kind != "said" or message.fleeting:
             return []
         found = rules.candidates(
             message.text, message_id=message.id, at=message.at, language_hint=owner.language, zone=owner.zone

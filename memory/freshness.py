@@ -37,7 +37,8 @@ class Freshness:
         """Note a line of the journal, which needs its vector in time."""
         if message.id == owner.first_id + 1:
             self._embeddings.settled(owner)  # The first row of an account: nothing before it can lack a vector.
-        self._embeddings.disturbed(owner, session=message.session)
+        if not message.fleeting:
+            self._embeddings.disturbed(owner, session=message.session)
 
     async def is_due(self, owner: Account, *, now: datetime, distilling: Collection[int]) -> bool:
         """Whether the owner's texts are to be embedded now; those of ``distilling`` (account numbers) follow that.

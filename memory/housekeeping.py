@@ -12,6 +12,7 @@ from typing import Final
 from config.settings import Settings
 from memory.accounts import Accounts
 from memory.distill import Distiller
+from memory.fleeting import Fleeting
 from memory.forget import ErasureError, Forgetting
 from memory.freshness import Freshness
 from memory.index import Indexes
@@ -47,6 +48,7 @@ class Housekeeping:
         indexes: Indexes,
         recall: Recall,
         sealing: Sealing,
+        fleeting: Fleeting,
         freshness: Freshness,
         distiller: Distiller | None,
     ) -> None:
@@ -59,6 +61,7 @@ class Housekeeping:
         self._indexes = indexes
         self._recall = recall
         self._sealing = sealing
+        self._fleeting = fleeting
         self._freshness = freshness
         self._distiller = distiller
 
@@ -67,6 +70,7 @@ class Housekeeping:
         """The jobs, those first whose delay a person would notice."""
         return (
             Job("erase", ALWAYS, self.erase),
+            Job("fleeting", ALWAYS, self.end_fleeting),
             Job("embed", ALWAYS, self.embed),
             Job("distil", ALWAYS, self.distil),
             Job("expire", HOURLY, self.expire),
@@ -88,6 +92,10 @@ class Housekeeping:
                 log.exception("an erasure is not complete; no receipt was given")
                 failed += 1
         return {"erased": erased, "failed": failed}
+
+    async def end_fleeting(self, now: datetime) -> Mapping[str, int]:
+        """Erase what was said off the record or while learning was paused, once its session is over."""
+        return {"fleeting": await self._fleeting.sweep(now=now)}
 
     async def embed(self, now: datetime) -> Mapping[str, int]:
         """Give the texts whose time has come the vectors they lack, the shipped questions first.

@@ -18,12 +18,15 @@ from memory.embedding import spoken, text_hash
 from memory.model import SEQ_BITS, Account, Chat, Message, MessageKind, Role, Unit
 from memory.offloop import off_loop
 
-LINE = "j.id, j.chat, j.session, j.role, j.speaker, j.at, j.text, j.kind, j.platform_id, j.answers, j.tokens, j.turn"
+LINE = (
+    "j.id, j.chat, j.session, j.role, j.speaker, j.at, j.text, j.kind, j.platform_id, j.answers, j.tokens, j.turn,"
+    " j.fleeting"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line to be written: everything about it but its number."""
+    """A line to be written: everything about it but its number. ``fleeting``: nothing is to be made of its words."""
 
     role: Role
     speaker: str
@@ -33,6 +36,7 @@ class Line:
     platform_id: str | None = None
     answers: int | None = None
     tokens: int = 0
+    fleeting: bool = False
 
 
 class Journal:
@@ -58,12 +62,13 @@ class Journal:
                 None if new.platform_id is None else chat.message_id(new.platform_id),
                 new.answers,
                 new.tokens,
+                fleeting=new.fleeting and bool(new.text),
             )
             for id_, new in zip(ids, lines, strict=True)
         ]
         await self._db.executemany(
             "INSERT INTO journal (id, chat, session, role, speaker, at, text, kind, platform_id, answers, tokens,"
-            " text_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " text_hash, fleeting) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     m.id,
@@ -78,6 +83,7 @@ class Journal:
                     m.answers,
                     m.tokens,
                     text_hash(spoken(m.speaker, m.text)),
+                    int(m.fleeting),
                 )
                 for m in made
             ],
@@ -109,11 +115,15 @@ class Journal:
         return line(rows[0]) if rows else None
 
     async def rewrite(self, owner: Account, said: Message, new: Line) -> Message:
-        """Give a line the words, the kind and the cost of ``new``; all else stays. Own words are distilled again."""
-        again = said.role == "user" and new.kind == "said"
+        """Give a line the words, the kind and the cost of ``new``; all else stays. Own words are distilled again.
+
+        A fleeting line stays one, and any line becomes one by words that are.
+        """
+        fleeting = (said.fleeting or new.fleeting) and bool(new.text)
+        again = said.role == "user" and new.kind == "said" and not fleeting
         rows = await self._db.returning(
             "UPDATE journal SET text = :text, kind = :kind, tokens = :tokens, text_hash = :hash, revised = :again,"
-            " read_to = 0, second_at = NULL"
+            " fleeting = :fleeting, read_to = 0, second_at = NULL"
             f" WHERE id = :id AND id BETWEEN :lo AND :hi RETURNING {LINE.replace('j.', '')}",
             {
                 "text": new.text,
@@ -121,6 +131,7 @@ class Journal:
                 "tokens": new.tokens,
                 "hash": text_hash(spoken(said.speaker, new.text)),
                 "again": int(again),
+                "fleeting": int(fleeting),
                 "id": said.id,
                 "lo": owner.first_id,
                 "hi": owner.last_id,
@@ -190,33 +201,57 @@ class Journal:
     async def of_session(self, owner: Account, session: int, *, limit: int, but: Collection[int] = ()) -> list[Message]:
         """The newest visible lines of a session the owner takes part in, as a talk reads.
 
+<<<<<<< HEAD
         Another member's lines are among them: they were said in the same place; those of somebody who has left it
         since are not. Commands, lines that still wait
         for an answer and those in ``but`` are not. A reply stands behind the line it answers, whatever others
+=======
+        Another member's lines are among them: they were said in the same place, but none that is fleeting: those
+        serve answers to their own author alone. Commands, lines that still wait for an answer and those in ``but``
+        are not there. A reply stands behind the line it answers, whatever others
+>>>>>>> main
         said before it was given.
         """
         rows = await self._db.fetch(
             f"SELECT {LINE} FROM journal j WHERE j.session = :session AND j.kind != 'command'"
+<<<<<<< HEAD
             " AND j.hidden_by IS NULL AND EXISTS (SELECT 1 FROM session_members m WHERE m.session = :session"
             " AND m.account = :owner) AND NOT EXISTS (SELECT 1 FROM waiting w WHERE w.id = j.id AND w.reply IS NULL)"
             " AND j.id NOT IN (SELECT value FROM json_each(:but)) AND NOT EXISTS (SELECT 1 FROM sessions s"
             " JOIN chats c ON c.no = s.chat JOIN departures d ON d.chat = coalesce(c.parent, c.no)"
             f" WHERE s.no = :session AND d.account = j.id >> {SEQ_BITS}) ORDER BY j.at DESC, j.id DESC LIMIT :limit",
             {"session": session, "owner": owner.no, "limit": limit, "but": json.dumps(list(but))},
+=======
+            " AND j.hidden_by IS NULL AND (j.fleeting = 0 OR j.id BETWEEN :lo AND :hi)"
+            " AND EXISTS (SELECT 1 FROM session_members m WHERE m.session = :session AND m.account = :owner)"
+            " AND NOT EXISTS (SELECT 1 FROM waiting w WHERE w.id = j.id AND w.reply IS NULL)"
+            " AND j.id NOT IN (SELECT value FROM json_each(:but)) ORDER BY j.at DESC, j.id DESC LIMIT :limit",
+            {
+                "session": session,
+                "owner": owner.no,
+                "lo": owner.first_id,
+                "hi": owner.last_id,
+                "limit": limit,
+                "but": json.dumps(list(but)),
+            },
+>>>>>>> main
         )
         return in_turns([line(row) for row in rows])
 
-    async def lines(self, owner: Account, ids: Iterable[int]) -> dict[int, Message]:
-        """The owner's visible lines among ``ids``."""
+    async def lines(self, owner: Account, ids: Iterable[int], *, fleeting: bool = False) -> dict[int, Message]:
+        """The owner's visible lines among ``ids``; fleeting ones only for an answer that asks for them."""
         rows = await self._db.fetch(
             f"SELECT {LINE} FROM journal j WHERE j.id IN (SELECT value FROM json_each(?)) AND j.id BETWEEN ? AND ?"
-            " AND j.hidden_by IS NULL",
-            (json.dumps(list(ids)), owner.first_id, owner.last_id),
+            " AND j.hidden_by IS NULL AND j.fleeting <= ?",
+            (json.dumps(list(ids)), owner.first_id, owner.last_id, int(fleeting)),
         )
         return {row["id"]: line(row) for row in rows}
 
     async def said(self, owner: Account, *, after: int = 0) -> list[Message]:
-        """Every visible line of the owner behind ``after``, the bot's replies to them included."""
+        """Every visible line of the owner behind ``after``, the bot's replies to them included; for forgetting.
+
+        Fleeting ones are among them: forgetting has to find them.
+        """
         rows = await self._db.fetch(
             f"SELECT {LINE} FROM journal j WHERE j.id BETWEEN ? AND ? AND j.kind != 'command'"
             " AND j.hidden_by IS NULL ORDER BY j.id",
@@ -229,11 +264,11 @@ class Journal:
         return await self._accounts.newest_id(owner)
 
     async def units(self, owner: Account, *, after: int = 0, upto: int | None = None) -> list[Unit]:
-        """The same lines, up to a number, as the recall index wants them."""
+        """The same lines but the fleeting ones, up to a number, as the recall index wants them."""
         rows = await self._db.fetch(
             "SELECT j.id, j.session, j.role, j.speaker, j.at, j.text, j.text_hash, c.no AS chat, c.private, c.parent"
             " FROM journal j JOIN chats c ON c.no = j.chat WHERE j.id BETWEEN ? AND ? AND j.kind != 'command'"
-            " AND j.hidden_by IS NULL ORDER BY j.id",
+            " AND j.fleeting = 0 AND j.hidden_by IS NULL ORDER BY j.id",
             (max(owner.first_id, after + 1), owner.last_id if upto is None else upto),
         )
         return await off_loop(lambda: [_unit(owner, row) for row in rows], size=len(rows))
@@ -273,7 +308,7 @@ class Journal:
             await self._db.execute(f"DELETE FROM journal WHERE platform_id IS NULL AND {which}", chosen)
             await self._db.execute(
                 "UPDATE journal SET text = '', speaker = '', kind = 'command', tokens = 0, hidden_by = NULL,"
-                f" text_hash = x'' WHERE {which}",
+                f" fleeting = 0, text_hash = x'' WHERE {which}",
                 chosen,
             )
 
@@ -309,6 +344,7 @@ def line(row: sqlite3.Row) -> Message:
         row["answers"],
         row["tokens"],
         row["turn"],
+        bool(row["fleeting"]),
     )
 
 

@@ -36,7 +36,7 @@ SELF: Final = "self"
 class Account:
     """One user of one platform; the owner of memories.
 
-    ``no`` is internal and never reused. ``language`` is "zh" or "en", ``zone`` an IANA time zone.
+    ``no`` is internal and never reused. ``language`` is "en", "zh" or "zh-TW" (traditional), ``zone`` an IANA zone.
     ``language_fixed`` tells that the owner chose the language and what they write does not change it, ``zone_from``
     where the zone comes from: the operator's "default", what the owner "said", or what they "set" by command.
     """
@@ -98,7 +98,8 @@ class Message:
     ``id`` lies in the range of the account it is *for*: the author of a person's line, the person
     answered for a bot's line. ``at`` is aware UTC. ``answers`` is the id of the line a reply answers;
     ``turn`` is the id of the line whose reply answers this one, too, when several were answered as one.
-    ``kind`` "command" lines carry no text; "forwarded" lines are somebody else's words.
+    ``kind`` "command" lines carry no text; "forwarded" lines are somebody else's words. A ``fleeting`` line was
+    said off the record or while learning was paused: it is there to be answered, and nothing is made of it.
     """
 
     id: int
@@ -113,6 +114,7 @@ class Message:
     answers: int | None = None
     tokens: int = 0
     turn: int | None = None
+    fleeting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,8 @@ class Moves:
         for table in _HEARD:
             await self._db.execute(f"UPDATE {table} SET audience = ? WHERE audience = ?", numbers)
             await self._db.execute(f"UPDATE {table} SET shared_from = ? WHERE shared_from = ?", numbers)
+        await self._db.execute("UPDATE OR IGNORE pauses SET place = ? WHERE place = ?", numbers)
+        await self._db.execute("DELETE FROM pauses WHERE place = ?", (newcomer,))
         await self._db.execute("UPDATE OR IGNORE departures SET chat = ? WHERE chat = ?", numbers)
         await self._db.execute("DELETE FROM departures WHERE chat = ?", (newcomer,))
         await self._db.execute("UPDATE chats SET parent = ? WHERE parent = ?", numbers)

@@ -7,6 +7,7 @@ from typing import Any
 
 from memory.entries import EntryStore
 from memory.model import Account, Candidate, ProfileLine, Provenance
+from memory.script import as_written
 from memory.slots import render
 from memory.zones import told
 
@@ -27,7 +28,8 @@ class Profile(EntryStore[ProfileLine]):
         )
 
     def _content(self, candidate: Candidate) -> dict[str, Any]:
-        text = render(candidate.attribute, candidate.value, candidate.language, candidate.subject)
+        language = as_written(candidate.citations[-1].quote, candidate.language)
+        text = render(candidate.attribute, candidate.value, language, candidate.subject)
         zone = told(candidate.subject, candidate.attribute, candidate.value)
         return {"attribute": candidate.attribute, "value": candidate.value, "text": text, "zone": zone}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memory.accounts import Chats
@@ -12,6 +12,7 @@ from memory.db import Database
 from memory.journal import Line
 from memory.model import Account, Chat, Entry, Message
 from memory.needles import giveaways
+from memory.pauses import Pauses
 from memory.reconcile import Gate
 from memory.sessions import Sessions
 from memory.stores import Stores
@@ -36,7 +37,15 @@ class Revising:
     """The gate for edits and deletions on a platform; each in one transaction."""
 
     def __init__(
-        self, db: Database, chats: Chats, sessions: Sessions, stores: Stores, *, gate: Gate, answering: Answering
+        self,
+        db: Database,
+        chats: Chats,
+        sessions: Sessions,
+        stores: Stores,
+        *,
+        gate: Gate,
+        answering: Answering,
+        pauses: Pauses,
     ) -> None:
         self._db = db
         self._chats = chats
@@ -44,6 +53,7 @@ class Revising:
         self._sessions = sessions
         self._gate = gate
         self._answering = answering
+        self._pauses = pauses
 
     async def revise(
         self, owner: Account, chat: Chat, platform_id: str, line: Line, *, now: datetime
@@ -51,7 +61,8 @@ class Revising:
         """Give a line its new words (text, kind and tokens of ``line``) and take back what the old ones gave.
 
         A memory that rests on them alone is erased, and what it had taken the place of is open again; one with
-        other citations keeps those. A reply stays unless it holds what was withdrawn. The line is distilled again.
+        other citations keeps those. A reply stays unless it holds what was withdrawn. The line is distilled again,
+        unless its new words are fleeting.
         None when it was never heard or was forgotten, and when its words are the same.
         """
         journal = self._stores.journal
@@ -60,6 +71,8 @@ class Revising:
             said = await journal.original(owner, chat, platform_id)
             if said is None or said.text == line.text:
                 return None
+            if await self._pauses.since(owner, chat) is not None:
+                line = replace(line, fleeting=True)
             gone = await self._take_back(owner, [said.id], now=now)
             replies = await journal.answers_to(owner, [said.id])
             telltale = giveaways(gone)

@@ -4,18 +4,54 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import resources
 from typing import Final
 
 from opencc import OpenCC
 
 _SIMPLIFIER: Final = OpenCC("t2s")
+_TRADITIONALIZER: Final = OpenCC("s2tw")
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _APOSTROPHES: Final = str.maketrans("‘’ʼ´", "'" * 4)
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _KANA_HANGUL: Final = re.compile(r"[\u3040-\u30ff\u31f0-\u31ff\uac00-\ud7af]")
 _LATIN_WORD: Final = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 _OTHER_LETTER: Final = re.compile(r"[^\W\d_A-Za-z\u00c0-\u024f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+
+
+@cache
+def _table(name: str) -> Mapping[str, Sequence[str]]:
+    """One of OpenCC's tables of single characters: what each may become."""
+    table = resources.files("opencc").joinpath("dictionary", f"{name}.txt").read_text("utf-8")
+    pairs = (line.split("\t") for line in table.splitlines() if "\t" in line)
+    return {one: others.split(" ") for one, others in pairs}
+
+
+@cache
+def _script_of(character: str) -> int:
+    """1 for a character that only traditional Chinese has, -1 for one that only simplified has, 0 for all others."""
+    traditional, simple = _table("STCharacters").get(character, ()), _table("TSCharacters").get(character, ())
+    if simple and character not in simple:
+        return 1
+    return (
+        -1 if traditional and character not in traditional and _TRADITIONALIZER.convert(character) != character else 0
+    )
+
+
+def chinese(text: str, *, least: int = 1) -> str | None:
+    """Return "zh" or "zh-TW", whichever script of Chinese a text shows; None when fewer than ``least`` signs tell."""
+    signs = Counter(_script_of(sign) for sign in text)
+    if max(signs[1], signs[-1]) < least or signs[1] == signs[-1]:
+        return None
+    return "zh-TW" if signs[1] > signs[-1] else "zh"
+
+
+def as_written(quote: str, language: str) -> str:
+    """Return the tag of a language together with the script that words in it are written in: "zh-TW", "zh", "en"."""
+    return "zh-TW" if language == "zh" and chinese(quote) == "zh-TW" else language
 
 
 @cache

@@ -265,7 +265,7 @@ class Sessions:
             "UPDATE session_members SET distilled_to = max(distilled_to, :upto), attempts = 0, not_before = 0,"
             " failed = NULL, waiting = EXISTS (SELECT 1 FROM journal j WHERE j.session = :session"
             " AND (j.id > max(distilled_to, :upto) OR j.revised = 1) AND j.id BETWEEN :lo AND :hi AND j.role = 'user'"
-            " AND j.kind = 'said' AND j.hidden_by IS NULL)"
+            " AND j.kind = 'said' AND j.hidden_by IS NULL AND j.fleeting = 0)"
             " WHERE session = :session AND account = :owner",
             {"upto": reach.upto, "session": session, "owner": owner.no} | _range(owner),
         )
@@ -283,7 +283,7 @@ class Sessions:
         """Have line ``before`` distilled although the cursor may be behind it, and no other line a second time."""
         await self._db.execute(
             "UPDATE journal SET revised = 1, read_to = 0 WHERE id = ? AND session = ? AND id BETWEEN ? AND ?"
-            " AND role = 'user' AND kind = 'said'",
+            " AND role = 'user' AND kind = 'said' AND fleeting = 0",
             (before, session, owner.first_id, owner.last_id),
         )
         await self.again(owner, session)
@@ -339,7 +339,7 @@ class Sessions:
     ) -> list[Message]:
         rows = await self._db.fetch(
             f"SELECT {LINE} FROM journal j WHERE j.session = :session AND j.id BETWEEN :lo AND :hi AND {condition}"
-            f" AND j.kind != 'command' AND j.hidden_by IS NULL ORDER BY {order} LIMIT :limit",
+            f" AND j.kind != 'command' AND j.hidden_by IS NULL AND j.fleeting = 0 ORDER BY {order} LIMIT :limit",
             {
                 "session": session,
                 "lo": owner.first_id,
@@ -350,11 +350,17 @@ class Sessions:
         )
         return [line(row) for row in rows]
 
+    def idle_since(self, now: datetime) -> int:
+        """The moment (as stored) at which a session that is over by silence was spoken in last, or earlier."""
+        return stamp(now) - self._idle
+
     def _due(self, now: datetime) -> dict[str, int]:
-        return {"now": stamp(now), "since": stamp(now) - self._idle}
+        return {"now": stamp(now), "since": self.idle_since(now)}
 
 
-_DUE = "m.waiting = 1 AND m.not_before <= :now AND (s.ended_at IS NOT NULL OR s.last_at <= :since)"
+OVER = "(s.ended_at IS NOT NULL OR s.last_at <= :since)"
+"""Whether a session has ended, as SQL; ``:since`` is :meth:`Sessions.idle_since`."""
+_DUE = f"m.waiting = 1 AND m.not_before <= :now AND {OVER}"
 
 
 def next_day(now: datetime) -> datetime:

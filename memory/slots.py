@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from config.templates import spoken
+from config.traditional import traditional
 from memory.model import SELF
 from memory.script import folded, is_han
 
@@ -194,8 +196,8 @@ def favourite(thing: str) -> str:
 
 
 def label(attribute: str, language: str) -> str:
-    """Return what an attribute is called in "en" or "zh". Raises KeyError for an unknown one."""
-    return slot(attribute).labels[_supported(language)]
+    """Return what an attribute is called in "en", "zh" or "zh-TW". Raises KeyError for an unknown one."""
+    return _in_script(slot(attribute).labels[_supported(language)], language)
 
 
 def render(attribute: str, value: str, language: str, subject: str = SELF) -> str:
@@ -205,9 +207,9 @@ def render(attribute: str, value: str, language: str, subject: str = SELF) -> st
     """
     tongue = _supported(language)
     thing = attribute.partition(":")[2]
-    line = slot(attribute).lines[tongue][subject != SELF]
+    line = _in_script(slot(attribute).lines[tongue][subject != SELF], language)
     who = f"my {subject}" if tongue == "en" and subject.islower() else subject
-    text = line.format(who=who, value=value, thing=_THING_IN.get(thing, {}).get(tongue, thing))
+    text = line.format(who=who, value=value, thing=_in_script(_THING_IN.get(thing, {}).get(tongue, thing), language))
     return text[:1].upper() + text[1:] if subject.islower() else text
 
 
@@ -230,6 +232,10 @@ def key(value: str) -> str:
 
 def _supported(language: str) -> str:
     return "zh" if language.startswith("zh") else "en"
+
+
+def _in_script(text: str, language: str) -> str:
+    return traditional(text) if spoken(language) == "zh-TW" else text
 
 
 def _day_of_year(plain: str) -> str | None:

@@ -11,7 +11,7 @@ _TEXTS: Final = (
     ("profile", "''", "t.retired_at IS NULL"),
     ("timeline", "''", "t.retired_at IS NULL"),
     ("facts", "''", "t.retired_at IS NULL"),
-    ("journal", "t.speaker", "t.kind != 'command' AND trim(t.text) != ''"),
+    ("journal", "t.speaker", "t.kind != 'command' AND t.fleeting = 0 AND trim(t.text) != ''"),
 )
 """Tables that hold texts, the speaker of a text, and which of them want a vector."""
 

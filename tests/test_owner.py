@@ -13,11 +13,13 @@ import memory.departures
 import memory.distill
 import memory.embedding
 import memory.facts
+import memory.fleeting
 import memory.forget
 import memory.journal
 import memory.lists
 import memory.moving
 import memory.pages
+import memory.pauses
 import memory.profile
 import memory.promises
 import memory.recall
@@ -40,6 +42,7 @@ WALKED: tuple[type, ...] = (
     memory.embedding.Embeddings,
     memory.facts.Facts,
     memory.forget.Forgetting,
+    memory.fleeting.Fleeting,
     memory.freshness.Freshness,
     memory.journal.Journal,
     memory.lists.Lists,
@@ -50,6 +53,7 @@ WALKED: tuple[type, ...] = (
     memory.reconcile.Gate,
     memory.revising.Revising,
     memory.pages.Pages,
+    memory.pauses.Pauses,
     memory.sealed.Segments,
     memory.departures.Departures,
     memory.rooms.Rooms,
@@ -72,6 +76,8 @@ WITHOUT_OWNER = {
     ("Memory", "moved"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Memory", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Answering", "waiting"): "gives each message that waits with its owner, at a start",
+    ("Fleeting", "owners"): "returns account numbers, no memory",
+    ("Fleeting", "sweep"): "goes owner by owner inside",
     ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Rooms", "removed"): "the bot itself is gone: every member of the group in turn, no memory is read",
@@ -79,6 +85,7 @@ WITHOUT_OWNER = {
     ("Waits", "owners_waiting"): "returns account numbers, no memory",
     ("Promises", "owners_owed"): "returns account numbers, no memory",
     ("Promises", "owners_due"): "returns account numbers, no memory",
+    ("Sessions", "idle_since"): "reckons a moment, reads nothing",
     ("Sessions", "owners_due"): "returns account numbers, no memory",
     ("Embeddings", "owners_waiting"): "returns account numbers, no memory",
     ("Embeddings", "probes"): "vectors of shipped texts, nobody's memory",

@@ -8,16 +8,17 @@ from config import locales, prompts
 from config.templates import PromptError, Template, written
 
 SYSTEM = {"person": "Lin", "now": "Tuesday, 2025-03-11, 14:00 (Asia/Shanghai)", "persona": "Be dry."}
+TONGUE = {"fixed": False, "tongue": "Latin"}
 
 
 def test_a_variable_without_a_value_is_an_error_that_names_file_and_variable() -> None:
     with pytest.raises(PromptError, match=r"system\.en\.md: no value for person, persona"):
-        prompts.render("system", "en", now="noon")
+        prompts.render("system", "en", now="noon", **TONGUE)
 
 
 def test_a_value_without_a_use_is_an_error_that_names_file_and_variable() -> None:
     with pytest.raises(PromptError, match=r"system\.zh\.md: never uses mood"):
-        prompts.render("system", "zh", **SYSTEM, mood="good")
+        prompts.render("system", "zh", **SYSTEM, **TONGUE, mood="good")
 
 
 def test_a_prompt_that_does_not_exist_is_an_error_that_names_the_file() -> None:
@@ -41,16 +42,23 @@ def test_a_value_is_never_read_as_a_template() -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_system_prompt_holds_person_time_and_persona(language: str) -> None:
-    text = prompts.render("system", language, **SYSTEM)
+    text = prompts.render("system", language, **SYSTEM, **TONGUE)
     assert all(value in text for value in SYSTEM.values())
     assert "/forget" in text
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_system_prompt_has_no_gap_where_a_value_is_empty(language: str) -> None:
-    text = prompts.render("system", language, person="", now="noon", persona="")
+    text = prompts.render("system", language, person="", now="noon", persona="", **TONGUE)
     assert "\n\n\n" not in text
     assert "noon" in text
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_system_prompt_names_the_language_that_a_person_fixed(language: str) -> None:
+    text = prompts.render("system", language, **SYSTEM, fixed=True, tongue="Latin")
+    assert "Latin" in text
+    assert text != prompts.render("system", language, **SYSTEM, **TONGUE)
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,25 @@ from zoneinfo import ZoneInfo
 from bot.commands.order import Order, Pressed, Run, excerpt
 from bot.message import Button, Reply
 from config.locales import phrase
+from config.templates import written
 from memory import DatabaseError, Memory, zone_named
 from memory.model import Account, Chat, Decision
 from memory.ports import Clock
 
 log = logging.getLogger(__name__)
 
-_LANGUAGE: Final = re.compile(r"language:(?P<choice>en|zh|auto)")
+CHINESE: Final = "chinese"
+"""The choice of a Chinese who names no script: the one they have."""
+
+_LANGUAGE: Final = re.compile(r"language:(?P<choice>en|zh|zh-TW|auto)")
 _LANGUAGE_WORDS: Final = {
     "en": "en", "english": "en", "英文": "en", "英语": "en", "英語": "en",
-    "zh": "zh", "chinese": "zh", "中文": "zh", "汉语": "zh", "漢語": "zh",
+    "zh": "zh", "zh-cn": "zh", "zh-hans": "zh", "simplified": "zh", "simplified chinese": "zh",
+    "简体": "zh", "簡體": "zh", "简体中文": "zh", "簡體中文": "zh", "简体字": "zh", "簡體字": "zh",
+    "zh-tw": "zh-TW", "zh-hk": "zh-TW", "zh-hant": "zh-TW", "traditional": "zh-TW", "traditional chinese": "zh-TW",
+    "繁體": "zh-TW", "繁体": "zh-TW", "繁體中文": "zh-TW", "繁体中文": "zh-TW", "繁體字": "zh-TW", "繁体字": "zh-TW",
+    "正體": "zh-TW", "正體中文": "zh-TW", "國語": "zh-TW",
+    "chinese": CHINESE, "中文": CHINESE, "汉语": CHINESE, "漢語": CHINESE,
     "auto": "auto", "自动": "auto", "自動": "auto",
 }  # fmt: skip
 _AUTO: Final = frozenset(word for word, choice in _LANGUAGE_WORDS.items() if choice == "auto")
@@ -47,13 +56,15 @@ class Choosing:
         owner = order.owner
         if (choice := _LANGUAGE_WORDS.get(order.words.casefold())) is not None:
             return await self._spoken(owner, choice)
-        choices = ("zh", "en", "auto")
+        choices = ("zh", "zh-TW", "en", "auto")
         buttons = [Button(f"language:{name}", phrase(f"language.button_{name}", owner.language)) for name in choices]
         text = phrase("language.now", owner.language, fixed=owner.language_fixed, unknown=bool(order.words))
         return Reply(text, tuple(buttons), private=True)
 
     async def _spoken(self, owner: Account, choice: str) -> Reply:
         """Answer in a language from now on, or again in the one they write."""
+        if choice == CHINESE:
+            choice = owner.language if written(owner.language) == "zh" else "zh"
         await self._memory.fix_language(owner, None if choice == "auto" else choice)
         language = owner.language if choice == "auto" else choice
         return Reply(phrase("language.auto" if choice == "auto" else "language.set", language), private=True)

@@ -6,11 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from opencc import OpenCC
-
 from bot.commands.choosing import Choosing
 from bot.commands.forgetting import Forgetting
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
+from bot.commands.pausing import Pausing
 from bot.commands.remembering import Remembering
 from bot.commands.seeing import Seeing
 from bot.commands.sharing import Sharing
@@ -32,6 +31,9 @@ NAMES: Final = (
     "share",
     "unshare",
     "why",
+    "pause",
+    "resume",
+    "offrecord",
     "new",
     "cancel",
     "language",
@@ -39,10 +41,9 @@ NAMES: Final = (
 )
 PRIVATE_NAMES: Final = frozenset({"start"})
 """Commands that make sense in a private chat alone."""
-LANGUAGES: Final = ("en", "zh")
+LANGUAGES: Final = ("en", "zh", "zh-TW")
 
 _COMMAND: Final = re.compile(r"[/／](?P<name>[a-z][a-z0-9_]*)(?:@\w+)?(?:\s+(?P<words>.*))?", re.DOTALL | re.IGNORECASE)
-_TRADITIONAL: Final = OpenCC("s2tw")
 
 
 def specs() -> tuple[CommandSpec, ...]:
@@ -50,7 +51,6 @@ def specs() -> tuple[CommandSpec, ...]:
     made = []
     for name in NAMES:
         described = {language: phrase(f"command.{name}", language) for language in LANGUAGES}
-        described["zh-TW"] = _TRADITIONAL.convert(described["zh"])
         made.append(CommandSpec(name, described, private=name in PRIVATE_NAMES))
     return tuple(made)
 
@@ -65,6 +65,7 @@ class Commands:
             Talking(memory, clock, lambda: NAMES),
             Seeing(memory, clock),
             Remembering(memory),
+            Pausing(memory),
             Forgetting(memory, clock),
             Sharing(memory, clock),
             self._choosing,

@@ -45,4 +45,6 @@ class Remembering:
             known=named and decision.action == "confirmed",
             replaced=[e.text for e in closed.values() if not isinstance(e, Message) and may_be_named(e, order.chat)],
         )
+        if await self._memory.pauses.since(order.owner, order.chat) is not None:
+            text = f"{text}\n{phrase('pause.kept_anyway', language)}"
         return Reply(text, private=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bot.commands.order import Order, Pressed, Run
 from bot.commands.shown import reason, shown
@@ -31,6 +32,12 @@ class Seeing:
         return None
 
     async def _whatdoyouknow(self, order: Order) -> Reply:
+        reply = await self._listed(order)
+        if await self._memory.pauses.since(order.owner, order.chat) is None:
+            return reply
+        return replace(reply, text=f"{reply.text}\n{phrase('pause.here', order.owner.language)}")
+
+    async def _listed(self, order: Order) -> Reply:
         entries = await self._memory.known(order.owner, room=order.chat, now=self._clock())
         if not entries:
             return Reply(phrase("known.nothing", order.owner.language, private=order.chat.private), private=True)

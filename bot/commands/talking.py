@@ -31,7 +31,10 @@ class Talking:
         return None
 
     async def _start(self, order: Order) -> Reply:
-        return Reply(phrase("start", order.owner.language))
+        text = phrase("start", order.owner.language)
+        if await self._memory.pauses.since(order.owner, order.chat) is not None:
+            text = f"{text}\n{phrase('pause.here', order.owner.language)}"
+        return Reply(text)
 
     async def _help(self, order: Order) -> Reply:
         language = order.owner.language

@@ -5,6 +5,7 @@ Whatever a rule is unsure of it leaves alone; distillation has its turn when the
 
 from __future__ import annotations
 
+from memory.rules.aside import off_the_record
 from memory.rules.reader import candidates
 from memory.rules.remembering import wants_remembering
 from memory.rules.requests import (
@@ -22,6 +23,7 @@ __all__ = [
     "candidates",
     "detect_language",
     "is_small_talk",
+    "off_the_record",
     "remember",
     "wants_forgetting",
     "wants_remembering",

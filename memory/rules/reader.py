@@ -13,6 +13,7 @@ from memory.rules.grammar import FACT, Clause, Statement, understand
 from memory.rules.plans import Said, plans
 from memory.rules.reading import Reading, read
 from memory.rules.remembering import remembered
+from memory.script import as_written
 
 
 def candidates(
@@ -100,7 +101,7 @@ def _candidate(said: Statement, message: Said) -> Candidate:
         citations=cited,
         language=language,
         subject=said.subject,
-        text=slots.render(said.attribute, said.value, language, said.subject),
+        text=slots.render(said.attribute, said.value, as_written(cited[0].quote, language), said.subject),
         attribute=said.attribute,
         value=said.value,
         negates=said.negates,
