@@ -158,7 +158,6 @@ class Hearing:
                 chat = await self._memory.chat(author, ref.key, private=ref.private, thread=ref.thread)
                 await self._memory.withdraw(author, chat, [message_id], now=deleted.at)
 
-<<<<<<< HEAD
     async def _gone(self, left: Left) -> None:
         """Keep to oneself what was said in a group by somebody who is no longer there."""
         ref, rooms = left.chat, self._memory.rooms
@@ -168,7 +167,7 @@ class Hearing:
         owner = await self._memory.known_account(ref.platform, left.user_id)
         if owner is not None:
             await rooms.left(owner, ref.key, at=left.at)
-=======
+
     def _read(self, incoming: Incoming) -> tuple[Incoming, tuple[str, str] | None, bool]:
         """A message, the command it is, and whether it is to be answered and not remembered.
 
@@ -188,7 +187,6 @@ class Hearing:
             await self._memory.pauses.pause(owner, chat, now=at)
         elif command == RESUME:
             await self._memory.pauses.resume(owner, chat)
->>>>>>> main
 
     async def _only_learn(self, said: Said) -> None:
         """Learn from what nobody waits for."""

@@ -16,12 +16,8 @@ from bot.window import WINDOW_SHARE
 from config.locales import phrase
 from config.prompts import render
 from config.settings import Settings
-<<<<<<< HEAD
-from memory import asks_about_everything, block, day_of, is_question, zone_shown
-=======
 from config.templates import Spoken, spoken
-from memory import asks_about_everything, block, day_of, is_question
->>>>>>> main
+from memory import asks_about_everything, block, day_of, is_question, zone_shown
 from memory.model import Account, Chat, Message, Recollection
 from memory.ports import TokenCounter
 

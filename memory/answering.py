@@ -12,11 +12,8 @@ from memory.accounts import Accounts, Chats
 from memory.db import Database
 from memory.journal import Line
 from memory.model import Account, Chat, Message
-<<<<<<< HEAD
-from memory.rooms import Rooms
-=======
 from memory.pauses import Pauses
->>>>>>> main
+from memory.rooms import Rooms
 from memory.sessions import Sessions
 from memory.stores import Stores
 from memory.waiting import Wait
@@ -57,11 +54,15 @@ class Answering:
     """Journals both sides of a talk, and knows what is still owed."""
 
     def __init__(
-<<<<<<< HEAD
-        self, db: Database, accounts: Accounts, chats: Chats, sessions: Sessions, stores: Stores, *, rooms: Rooms
-=======
-        self, db: Database, accounts: Accounts, chats: Chats, sessions: Sessions, stores: Stores, *, pauses: Pauses
->>>>>>> main
+        self,
+        db: Database,
+        accounts: Accounts,
+        chats: Chats,
+        sessions: Sessions,
+        stores: Stores,
+        *,
+        pauses: Pauses,
+        rooms: Rooms,
     ) -> None:
         self._db = db
         self._accounts = accounts
@@ -81,13 +82,10 @@ class Answering:
                 if known is not None:
                     reply = await journal.answer_to(owner, known.id)
                     return Heard(known, new=False, reply=reply, waiting=await self._stores.waits.waits(owner, known.id))
-<<<<<<< HEAD
             if line.role == "user":
                 await self._rooms.spoke(owner, chat, at=line.at)
-=======
             if await self._pauses.since(owner, chat) is not None:
                 line = replace(line, fleeting=True)
->>>>>>> main
             session = await self._sessions.touch(owner, chat, line.at)
             (message,) = await journal.add(owner, chat, session, [line])
             if waits:

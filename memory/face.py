@@ -106,14 +106,18 @@ class Memory:
         """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
-<<<<<<< HEAD
         self.rooms = Rooms(db, self._accounts)
         """Who is in which group."""
-        self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores, rooms=self.rooms)
-=======
         self.pauses = Pauses(db, self._chats)
-        self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores, pauses=self.pauses)
->>>>>>> main
+        self._answering = Answering(
+            db,
+            self._accounts,
+            self._chats,
+            self._sessions,
+            self._stores,
+            pauses=self.pauses,
+            rooms=self.rooms,
+        )
         self._revising = Revising(
             db,
             self._chats,
