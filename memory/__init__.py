@@ -12,6 +12,8 @@ from memory.face import Memory, Owed
 from memory.forget import PickError, Plan
 from memory.journal import Line
 from memory.lexicon import is_question
+from memory.lists import Listed, Page
+from memory.overview import Overview, next_time
 from memory.recall import RecallOptions
 from memory.revising import Revision
 from memory.rules import (
@@ -34,8 +36,11 @@ __all__ = [
     "DatabaseError",
     "Heard",
     "Line",
+    "Listed",
     "Memory",
+    "Overview",
     "Owed",
+    "Page",
     "PickError",
     "Plan",
     "RecallOptions",
@@ -50,6 +55,7 @@ __all__ = [
     "inspect",
     "is_question",
     "is_small_talk",
+    "next_time",
     "off_the_record",
     "sample_texts",
     "wants_forgetting",

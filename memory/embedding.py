@@ -419,6 +419,9 @@ class Embeddings:
         return True
 
     async def _learn_width(self, width: int) -> None:
+        """Know the width of the current model: as it is in the file, else this one, which is written there."""
+        if await self._model() >= 0:
+            return
         rows = await self._db.returning(
             "INSERT INTO models (name, width) VALUES (?, ?)"
             " ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING no, width",

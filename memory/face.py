@@ -29,6 +29,7 @@ from memory.lists import Lists
 from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
 from memory.moving import Moves
 from memory.nulls import Nulls
+from memory.overview import Overviews
 from memory.pauses import Pauses
 from memory.ports import Clock, Completer, Embedder, Reranker, TokenCounter
 from memory.profile import Profile
@@ -99,7 +100,7 @@ class Memory:
             nulls=Nulls(db),
             db=db,
         )
-        self.lists = Lists(self._stores)
+        self.lists = Lists(self._stores, self._chats)
         """What the owner was shown under which number."""
         self._indexes = Indexes(self._stores)
         self.sharing = Sharing(db, self._stores, self._indexes)
@@ -131,6 +132,8 @@ class Memory:
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
         )
+        self.overview = Overviews(self._stores, self._recall)
+        """What is known, in groups a person reads."""
         self._freshness = Freshness(
             self._stores.embeddings,
             self._sessions,

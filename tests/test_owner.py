@@ -18,6 +18,7 @@ import memory.forget
 import memory.journal
 import memory.lists
 import memory.moving
+import memory.overview
 import memory.pages
 import memory.pauses
 import memory.profile
@@ -47,6 +48,7 @@ WALKED: tuple[type, ...] = (
     memory.journal.Journal,
     memory.lists.Lists,
     memory.moving.Moves,
+    memory.overview.Overviews,
     memory.profile.Profile,
     memory.promises.Promises,
     memory.recall.Recall,
