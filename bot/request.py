@@ -9,6 +9,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from bot.media import Opened, TextFile, as_content
+from bot.personas import persona_for
 from bot.text import clean, is_blank
 from bot.trace import Request, TurnTrace
 from bot.turn import Said
@@ -92,14 +93,14 @@ class Requests:
             fleeting=any(one.message.fleeting for one in said),
         )
 
-    def _system(self, last: Said) -> str:
-        owner = last.owner
+    def _system(self, said: Said) -> str:
+        owner = said.owner
         return render(
             "system",
             owner.language,
-            now=local_time(last.incoming.at, owner, private=last.chat.private),
+            now=local_time(said.incoming.at, owner, private=said.chat.private),
             person=owner.name,
-            persona=self._settings.persona,
+            persona=persona_for(self._settings, said.incoming.chat),
             fixed=owner.language_fixed,
             tongue=TONGUES[spoken(owner.language)],
         )

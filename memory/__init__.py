@@ -27,6 +27,7 @@ from memory.rules import (
 from memory.script import chinese as chinese_script
 from memory.shipped import told_texts as sample_texts
 from memory.slots import label as attribute_label
+from memory.usage import Spent, UsageKind
 from memory.zones import shown as zone_shown
 from memory.zones import zone_named
 
@@ -45,6 +46,8 @@ __all__ = [
     "Plan",
     "RecallOptions",
     "Revision",
+    "Spent",
+    "UsageKind",
     "Waiting",
     "asks_about_everything",
     "attribute_label",

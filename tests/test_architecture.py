@@ -21,9 +21,10 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "accounts", "db", "departures", "embedding", "entries", "facts", "fleeting", "jobs", "journal", "moving",
-        "nulls", "pages", "pauses", "profile", "promises", "reader", "sealed", "sessions", "timeline", "traces",
-        "waiting", "wanting",
+        "departures", "persons",
+        "accounts", "db", "embedding", "entries", "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages",
+        "pauses", "profile", "promises", "reader", "sealed", "sessions", "timeline", "traces", "usage", "waiting",
+        "wanting",
     )
 )  # fmt: skip
 """The files that speak SQL."""

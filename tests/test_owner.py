@@ -32,6 +32,7 @@ import memory.sessions
 import memory.sharing
 import memory.timeline
 import memory.traces
+import memory.usage
 import memory.waiting
 from memory import Memory
 
@@ -63,6 +64,7 @@ WALKED: tuple[type, ...] = (
     memory.sharing.Sharing,
     memory.timeline.Timeline,
     memory.traces.Traces,
+    memory.usage.Usage,
     memory.waiting.Waits,
 )
 
@@ -84,6 +86,7 @@ WITHOUT_OWNER = {
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Rooms", "removed"): "the bot itself is gone: every member of the group in turn, no memory is read",
     ("Departures", "members"): "returns account numbers, no memory",
+    ("Usage", "owners_pending"): "returns account numbers, no memory",
     ("Waits", "owners_waiting"): "returns account numbers, no memory",
     ("Promises", "owners_owed"): "returns account numbers, no memory",
     ("Promises", "owners_due"): "returns account numbers, no memory",
