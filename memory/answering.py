@@ -10,6 +10,7 @@ from typing import Any
 
 from memory.accounts import Accounts, Chats
 from memory.db import Database
+from memory.echoes import Echoes
 from memory.journal import Line
 from memory.model import Account, Chat, Message
 from memory.pauses import Pauses
@@ -62,9 +63,14 @@ class Answering:
         stores: Stores,
         *,
         pauses: Pauses,
+<<<<<<< HEAD
         rooms: Rooms,
+=======
+        echoes: Echoes,
+>>>>>>> main
     ) -> None:
         self._db = db
+        self._echoes = echoes
         self._accounts = accounts
         self._chats = chats
         self._pauses = pauses
@@ -113,13 +119,16 @@ class Answering:
         async with self._db.transaction():
             chat = await self._chats.resolved(owner, chat)
             begun = line.answers if since is None else since
-            if begun is not None and await self._stores.promises.deleted_since(owner, begun):
-                line = replace(line, text="", kind="command", tokens=0)
             asked = [*also, *([] if line.answers is None else [line.answers])]
             said = await self._stores.journal.lines(owner, asked, fleeting=True)
             if any(one.fleeting for one in said.values()):
                 line = replace(line, fleeting=True)
             session = await self._sessions.touch(owner, chat, line.at, answers=line.answers)
+            if begun is not None and (
+                await self._stores.promises.deleted_since(owner, begun)
+                or await self._forgotten_by_another(owner, session, line)
+            ):
+                line = replace(line, text="", kind="command", tokens=0)
             (reply,) = await self._stores.journal.add(owner, chat, session, [line])
             if trace is not None:
                 await self._stores.traces.add(owner, chat, reply.id, trace, at=line.at)
@@ -170,6 +179,11 @@ class Answering:
         await self._stores.waits.remove(owner, lines)
         await self._stores.journal.erase(owner, lines)
         await self._stores.embeddings.sweep(owner)
+
+    async def _forgotten_by_another(self, owner: Account, session: int, reply: Line) -> bool:
+        """Whether another member of a group forgot something while a reply was made: it may rest on that."""
+        asked = await self._stores.journal.lines(owner, [reply.answers or 0])
+        return any([await self._echoes.forgotten_meanwhile(owner, session, since=line.at) for line in asked.values()])
 
     async def _settle(
         self, owner: Account, reply: Message, answers: int, *, delivered: bool, also: Sequence[int]

@@ -16,6 +16,7 @@ from memory.answering import Answering, Heard, Waiting
 from memory.calibrating import Calibration
 from memory.db import Database, DatabaseError
 from memory.distill import Distiller
+from memory.echoes import Echoes
 from memory.embedding import Embeddings
 from memory.facts import Facts
 from memory.fleeting import Fleeting
@@ -109,6 +110,7 @@ class Memory:
         """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
+<<<<<<< HEAD
         self.rooms = Rooms(db, self._accounts)
         """Who is in which group."""
         self.pauses = Pauses(db, self._chats)
@@ -120,6 +122,12 @@ class Memory:
             self._stores,
             pauses=self.pauses,
             rooms=self.rooms,
+=======
+        echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
+        self.pauses = Pauses(db, self._chats)
+        self._answering = Answering(
+            db, self._accounts, self._chats, self._sessions, self._stores, pauses=self.pauses, echoes=echoes
+>>>>>>> main
         )
         self._revising = Revising(
             db,
@@ -129,8 +137,11 @@ class Memory:
             gate=self._gate,
             answering=self._answering,
             pauses=self.pauses,
+            echoes=echoes,
         )
-        self._forgetting = Forgetting(db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes))
+        self._forgetting = Forgetting(
+            db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes), echoes
+        )
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
         )

@@ -11,6 +11,7 @@ import memory.accounts
 import memory.answering
 import memory.departures
 import memory.distill
+import memory.echoes
 import memory.embedding
 import memory.facts
 import memory.fleeting
@@ -41,6 +42,7 @@ WALKED: tuple[type, ...] = (
     memory.accounts.Chats,
     memory.answering.Answering,
     memory.distill.Distiller,
+    memory.echoes.Echoes,
     memory.embedding.Embeddings,
     memory.facts.Facts,
     memory.forget.Forgetting,
