@@ -63,11 +63,8 @@ class Answering:
         stores: Stores,
         *,
         pauses: Pauses,
-<<<<<<< HEAD
         rooms: Rooms,
-=======
         echoes: Echoes,
->>>>>>> main
     ) -> None:
         self._db = db
         self._echoes = echoes

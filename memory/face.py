@@ -110,9 +110,9 @@ class Memory:
         """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
-<<<<<<< HEAD
         self.rooms = Rooms(db, self._accounts)
         """Who is in which group."""
+        echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
         self.pauses = Pauses(db, self._chats)
         self._answering = Answering(
             db,
@@ -122,12 +122,7 @@ class Memory:
             self._stores,
             pauses=self.pauses,
             rooms=self.rooms,
-=======
-        echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
-        self.pauses = Pauses(db, self._chats)
-        self._answering = Answering(
-            db, self._accounts, self._chats, self._sessions, self._stores, pauses=self.pauses, echoes=echoes
->>>>>>> main
+            echoes=echoes,
         )
         self._revising = Revising(
             db,
