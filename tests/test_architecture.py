@@ -21,10 +21,10 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "departures", "persons",
         "accounts", "db", "embedding", "entries", "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages",
         "pauses", "profile", "promises", "reader", "sealed", "sessions", "timeline", "traces", "usage", "waiting",
         "wanting",
+        "departures", "persons",
     )
 )  # fmt: skip
 """The files that speak SQL."""
