@@ -9,6 +9,7 @@ import pytest
 
 import memory.accounts
 import memory.answering
+import memory.departures
 import memory.distill
 import memory.echoes
 import memory.embedding
@@ -29,6 +30,7 @@ import memory.reach
 import memory.recall
 import memory.reconcile
 import memory.revising
+import memory.rooms
 import memory.sealed
 import memory.sessions
 import memory.sharing
@@ -64,6 +66,8 @@ WALKED: tuple[type, ...] = (
     memory.pages.Pages,
     memory.pauses.Pauses,
     memory.sealed.Segments,
+    memory.departures.Departures,
+    memory.rooms.Rooms,
     memory.sessions.Sessions,
     memory.sharing.Sharing,
     memory.timeline.Timeline,
@@ -88,6 +92,8 @@ WITHOUT_OWNER = {
     ("Fleeting", "sweep"): "goes owner by owner inside",
     ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
+    ("Rooms", "removed"): "the bot itself is gone: every member of the group in turn, no memory is read",
+    ("Departures", "members"): "returns account numbers, no memory",
     ("Usage", "owners_pending"): "returns account numbers, no memory",
     ("Waits", "owners_waiting"): "returns account numbers, no memory",
     ("Promises", "owners_owed"): "returns account numbers, no memory",
