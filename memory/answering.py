@@ -14,6 +14,7 @@ from memory.echoes import Echoes
 from memory.journal import Line
 from memory.model import Account, Chat, Message
 from memory.pauses import Pauses
+from memory.rooms import Rooms
 from memory.sessions import Sessions
 from memory.stores import Stores
 from memory.waiting import Wait
@@ -62,6 +63,7 @@ class Answering:
         stores: Stores,
         *,
         pauses: Pauses,
+        rooms: Rooms,
         echoes: Echoes,
     ) -> None:
         self._db = db
@@ -71,6 +73,7 @@ class Answering:
         self._pauses = pauses
         self._sessions = sessions
         self._stores = stores
+        self._rooms = rooms
 
     async def note(self, owner: Account, chat: Chat, line: Line, *, waits: bool) -> Heard:
         """Journal a line and, if it ``waits``, that it wants an answer; the same platform message is one line."""
@@ -82,6 +85,8 @@ class Answering:
                 if known is not None:
                     reply = await journal.answer_to(owner, known.id)
                     return Heard(known, new=False, reply=reply, waiting=await self._stores.waits.waits(owner, known.id))
+            if line.role == "user":
+                await self._rooms.spoke(owner, chat, at=line.at)
             if await self._pauses.since(owner, chat) is not None:
                 line = replace(line, fleeting=True)
             session = await self._sessions.touch(owner, chat, line.at)

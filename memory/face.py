@@ -38,6 +38,7 @@ from memory.promises import Deletion, Notice, Promises
 from memory.recall import Recall, RecallOptions, visible
 from memory.reconcile import Gate
 from memory.revising import Revising, Revision
+from memory.rooms import Rooms
 from memory.sealed import Segments
 from memory.sealing import Sealing
 from memory.sessions import Sessions
@@ -109,10 +110,19 @@ class Memory:
         """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
+        self.rooms = Rooms(db, self._accounts)
+        """Who is in which group."""
         echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
         self.pauses = Pauses(db, self._chats)
         self._answering = Answering(
-            db, self._accounts, self._chats, self._sessions, self._stores, pauses=self.pauses, echoes=echoes
+            db,
+            self._accounts,
+            self._chats,
+            self._sessions,
+            self._stores,
+            pauses=self.pauses,
+            rooms=self.rooms,
+            echoes=echoes,
         )
         self._revising = Revising(
             db,
@@ -124,8 +134,13 @@ class Memory:
             pauses=self.pauses,
             echoes=echoes,
         )
-        self._forgetting = Forgetting(
-            db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes), echoes
+        self.forgetting = Forgetting(
+            db,
+            self._stores,
+            self._sessions,
+            timedelta(minutes=settings.forget.undo_minutes),
+            echoes,
+            changed=self._changed,
         )
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
@@ -143,7 +158,7 @@ class Memory:
             self._accounts,
             self._sessions,
             self._stores,
-            forgetting=self._forgetting,
+            forgetting=self.forgetting,
             gate=self._gate,
             indexes=self._indexes,
             recall=self._recall,
@@ -294,6 +309,7 @@ class Memory:
         Only what may be used in that room, only what holds at that time, within the budget and above the
         threshold of ``options`` (the settings' by default). May be empty, and says why.
         """
+        room = await self.rooms.seen_by(owner, room)
         await self._freshness.before_recall(owner, room, now=now)
         chosen = options or RecallOptions(max_tokens=self._settings.recall.max_tokens)
         return await self._recall.recall(owner, question, now=now, room=room, options=chosen)
@@ -398,6 +414,7 @@ class Memory:
 
     async def known(self, owner: Account, *, room: Chat, now: datetime) -> list[Entry]:
         """What holds now and may be shown in ``room``: profile, events, facts, each in order of writing."""
+        room = await self.rooms.seen_by(owner, room)
         return [
             entry
             for store in self._stores.entries
@@ -421,28 +438,22 @@ class Memory:
         return await self._stores.traces.latest(owner, chat)
 
     async def plan_forgetting(self, owner: Account, chat: Chat, words: str, *, now: datetime) -> Plan | None:
-        """Offer to delete what ``words`` name; None when nothing matches. Nothing is deleted."""
-        return await self._forgetting.plan(owner, chat, words, now=now)
+        """Offer to delete what ``words`` mean; None when nothing matches. Nothing is deleted."""
+        return await self.forgetting.plan(owner, chat, words, now=now)
 
     async def pending_forgetting(self, owner: Account, chat: Chat, *, now: datetime) -> int | None:
         """Id of the offer that waits for a yes in this chat."""
-        offer = await self._forgetting.pending(owner, chat, now=now)
+        offer = await self.forgetting.pending(owner, chat, now=now)
         return None if offer is None else offer.id
 
     async def forget(
-        self, owner: Account, offer: int, *, picks: Sequence[int] | None, now: datetime
+        self, owner: Account, offer: int, *, picks: Sequence[int] | None, now: datetime, typed: bool = False
     ) -> Deletion | None:
         """Carry out an offer (``picks``: 1-based numbers of its entries, None: all of it). Hidden at once.
 
-        None when the offer is not open any more. Raises memory.forget.PickError for a number it does not have.
+        None when the offer is not open any more. Raises as :meth:`memory.forget.Forgetting.carry_out`.
         """
-        deletion = await self._forgetting.carry_out(owner, offer, picks=picks, now=now)
-        self._indexes.forget(owner)
-        return deletion
-
-    async def keep(self, owner: Account, offer: int, *, now: datetime) -> bool:
-        """Close an offer without deleting; whether it was open."""
-        return await self._forgetting.cancel(owner, offer, now=now)
+        return await self.forgetting.carry_out(owner, offer, picks=picks, now=now, typed=typed)
 
     async def undo(
         self, owner: Account, deletion: int | None = None, *, now: datetime, asked_at: datetime | None = None
@@ -451,10 +462,7 @@ class Memory:
 
         ``asked_at`` is the time of the request: delivered twice, it undoes once.
         """
-        undone = await self._forgetting.undo(owner, deletion, now=now, asked_at=asked_at)
-        self._indexes.forget(owner)
-        self._stores.embeddings.disturbed(owner)
-        return undone
+        return await self.forgetting.undo(owner, deletion, now=now, asked_at=asked_at)
 
     async def notices(self) -> list[Owed]:
         """Every notice owed, oldest first."""
@@ -493,6 +501,11 @@ class Memory:
     async def embed(self, owner: Account) -> int:
         """Give the owner's texts the vectors they lack; returns how many. Raises EmbedderUnavailable."""
         return await self._stores.embeddings.fill(owner)
+
+    def _changed(self, owner: Account) -> None:
+        """What the owner may see is another thing now: nothing kept of it in memory holds any more."""
+        self._indexes.forget(owner)
+        self._stores.embeddings.disturbed(owner)
 
     async def _admit(self, owner: Account, chat: Chat, message: Message, found: Sequence[Candidate]) -> list[Decision]:
         if not found:

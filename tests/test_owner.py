@@ -9,9 +9,12 @@ import pytest
 
 import memory.accounts
 import memory.answering
+import memory.departures
 import memory.distill
 import memory.echoes
 import memory.embedding
+import memory.erasing
+import memory.erasures
 import memory.facts
 import memory.fleeting
 import memory.forget
@@ -23,9 +26,11 @@ import memory.pages
 import memory.pauses
 import memory.profile
 import memory.promises
+import memory.reach
 import memory.recall
 import memory.reconcile
 import memory.revising
+import memory.rooms
 import memory.sealed
 import memory.sessions
 import memory.sharing
@@ -42,6 +47,8 @@ WALKED: tuple[type, ...] = (
     memory.distill.Distiller,
     memory.echoes.Echoes,
     memory.embedding.Embeddings,
+    memory.erasing.Erasing,
+    memory.erasures.Erasures,
     memory.facts.Facts,
     memory.forget.Forgetting,
     memory.fleeting.Fleeting,
@@ -52,12 +59,15 @@ WALKED: tuple[type, ...] = (
     memory.overview.Overviews,
     memory.profile.Profile,
     memory.promises.Promises,
+    memory.reach.Reach,
     memory.recall.Recall,
     memory.reconcile.Gate,
     memory.revising.Revising,
     memory.pages.Pages,
     memory.pauses.Pauses,
     memory.sealed.Segments,
+    memory.departures.Departures,
+    memory.rooms.Rooms,
     memory.sessions.Sessions,
     memory.sharing.Sharing,
     memory.timeline.Timeline,
@@ -82,6 +92,8 @@ WITHOUT_OWNER = {
     ("Fleeting", "sweep"): "goes owner by owner inside",
     ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
+    ("Rooms", "removed"): "the bot itself is gone: every member of the group in turn, no memory is read",
+    ("Departures", "members"): "returns account numbers, no memory",
     ("Usage", "owners_pending"): "returns account numbers, no memory",
     ("Waits", "owners_waiting"): "returns account numbers, no memory",
     ("Promises", "owners_owed"): "returns account numbers, no memory",
