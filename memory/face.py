@@ -15,6 +15,7 @@ from memory.accounts import Accounts, Chats
 from memory.answering import Answering, Heard, Waiting
 from memory.calibrating import Calibration
 from memory.db import Database, DatabaseError
+from memory.disclosing import Disclosures
 from memory.distill import Distiller
 from memory.embedding import Embeddings
 from memory.facts import Facts
@@ -106,6 +107,7 @@ class Memory:
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
         self.pauses = Pauses(db, self._chats)
+        self.disclosures = Disclosures(db)
         self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores, pauses=self.pauses)
         self._revising = Revising(
             db,

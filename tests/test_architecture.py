@@ -21,8 +21,9 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "accounts", "db", "embedding", "entries", "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages",
-        "pauses", "profile", "promises", "reader", "sealed", "sessions", "timeline", "traces", "waiting", "wanting",
+        "accounts", "db", "disclosing", "embedding", "entries", "facts", "fleeting", "jobs", "journal", "moving",
+        "nulls", "pages", "pauses", "profile", "promises", "reader", "sealed", "sessions", "timeline",
+        "traces", "waiting", "wanting",
     )
 )  # fmt: skip
 """The files that speak SQL."""

@@ -9,6 +9,7 @@ import pytest
 
 import memory.accounts
 import memory.answering
+import memory.disclosing
 import memory.distill
 import memory.embedding
 import memory.facts
@@ -36,6 +37,7 @@ WALKED: tuple[type, ...] = (
     Memory,
     memory.accounts.Chats,
     memory.answering.Answering,
+    memory.disclosing.Disclosures,
     memory.distill.Distiller,
     memory.embedding.Embeddings,
     memory.facts.Facts,

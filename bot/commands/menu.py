@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.commands.choosing import Choosing
+from bot.commands.disclosing import Disclosing
 from bot.commands.forgetting import Forgetting
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
 from bot.commands.pausing import Pausing
@@ -34,6 +35,7 @@ NAMES: Final = (
     "pause",
     "resume",
     "offrecord",
+    "privacy",
     "new",
     "cancel",
     "language",
@@ -59,13 +61,13 @@ class Commands:
     """Runs commands and button presses. Each returns the reply; a wrong one gets a plain word about the right one."""
 
     def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
-        del settings
         self._choosing = Choosing(memory, clock)
         self._groups: tuple[Group, ...] = (
             Talking(memory, clock, lambda: NAMES),
             Seeing(memory, clock),
             Remembering(memory),
             Pausing(memory),
+            Disclosing(memory, settings),
             Forgetting(memory, clock),
             Sharing(memory, clock),
             self._choosing,
