@@ -12,6 +12,8 @@ from memory.face import Memory, Owed
 from memory.forget import PickError, Plan
 from memory.journal import Line
 from memory.lexicon import is_question
+from memory.lists import Listed, Page
+from memory.overview import Overview, next_time
 from memory.recall import RecallOptions
 from memory.revising import Revision
 from memory.rules import (
@@ -25,6 +27,7 @@ from memory.rules import (
 from memory.script import chinese as chinese_script
 from memory.shipped import told_texts as sample_texts
 from memory.slots import label as attribute_label
+from memory.usage import Spent, UsageKind
 from memory.zones import zone_named
 
 __all__ = [
@@ -33,12 +36,17 @@ __all__ = [
     "DatabaseError",
     "Heard",
     "Line",
+    "Listed",
     "Memory",
+    "Overview",
     "Owed",
+    "Page",
     "PickError",
     "Plan",
     "RecallOptions",
     "Revision",
+    "Spent",
+    "UsageKind",
     "Waiting",
     "asks_about_everything",
     "attribute_label",
@@ -49,6 +57,7 @@ __all__ = [
     "inspect",
     "is_question",
     "is_small_talk",
+    "next_time",
     "off_the_record",
     "sample_texts",
     "wants_forgetting",

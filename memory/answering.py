@@ -78,6 +78,8 @@ class Answering:
             (message,) = await journal.add(owner, chat, session, [line])
             if waits:
                 await self._stores.waits.add(owner, message.id)
+        if line.role == "user" and line.kind != "command":
+            self._stores.usage.count(owner, "message")
         return Heard(message, new=True, waiting=waits)
 
     async def answered(
@@ -113,6 +115,8 @@ class Answering:
                     await self._stores.traces.count_uses(owner, trace, at=line.at)
             if line.answers is not None:
                 await self._settle(owner, reply, line.answers, delivered=delivered, also=also)
+            counted = await self._stores.usage.write(owner)
+        self._stores.usage.wrote(owner, counted)
         return reply
 
     async def window(

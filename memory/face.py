@@ -31,6 +31,7 @@ from memory.lists import Lists
 from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
 from memory.moving import Moves
 from memory.nulls import Nulls
+from memory.overview import Overviews
 from memory.pauses import Pauses
 from memory.ports import Clock, Completer, Embedder, Reranker, TokenCounter
 from memory.profile import Profile
@@ -100,8 +101,10 @@ class Memory:
             nulls=Nulls(db),
             db=db,
         )
-        self.lists = Lists(self._stores)
+        self.lists = Lists(self._stores, self._chats)
         """What the owner was shown under which number."""
+        self.usage = self._stores.usage
+        """What the owner's chats cost."""
         self._indexes = Indexes(self._stores)
         self.sharing = Sharing(db, self._stores, self._indexes)
         """Where the owner's memories may be used."""
@@ -124,6 +127,8 @@ class Memory:
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
         )
+        self.overview = Overviews(self._stores, self._recall)
+        """What is known, in groups a person reads."""
         self._freshness = Freshness(
             self._stores.embeddings,
             self._sessions,
@@ -152,6 +157,7 @@ class Memory:
                 clock=clock,
                 settings=settings.distil,
                 embeddings=self._stores.embeddings,
+                usage=self._stores.usage,
             ),
         )
 
@@ -180,8 +186,9 @@ class Memory:
         """Finish the running write, store what recall has measured, and close the file."""
         try:
             await self._recall.measured.store()
+            await self._housekeeping.usage(self._clock())
         except DatabaseError as error:
-            log.warning("what recall has measured is measured again after the next start: %s", error)
+            log.warning("what was measured and counted last is not kept: %s", error)
         finally:
             await self._db.close()
 
@@ -475,6 +482,10 @@ class Memory:
     async def calibrate(self, owner: Account) -> Calibration:
         """How well the owner's memory tells what it was told from what it was not. Raises EmbedderUnavailable."""
         return await self._recall.calibrate(owner, now=self._clock())
+
+    async def distilled(self, owner: Account, *, now: datetime) -> tuple[int, int]:
+        """Tokens of distillations on this day of UTC, as its budgets count them: the owner's, and everybody's."""
+        return await self._sessions.spent(owner, now=now)
 
     async def embed(self, owner: Account) -> int:
         """Give the owner's texts the vectors they lack; returns how many. Raises EmbedderUnavailable."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from memory.accounts import Chats
 from memory.judge import visible
 from memory.model import Account, Chat, Entry
 from memory.promises import Offer
@@ -22,11 +23,15 @@ Page = Sequence[tuple[str, Sequence[int]]]
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A list as it was shown; its memories are numbered from 1 over all pages. ``chat`` is where it was asked for."""
+    """A list as it was shown; its memories are numbered from 1 over all pages.
+
+    ``chat`` is where it was asked for; ``chosen`` tells that it is not all there was, but what somebody's words picked.
+    """
 
     id: int
     chat: int
     pages: tuple[tuple[tuple[str, tuple[int, ...]], ...], ...]
+    chosen: bool = False
 
     @property
     def ids(self) -> list[int]:
@@ -44,12 +49,15 @@ class Lists:
     Row ids are never used twice, so a number can lose its memory but never get another one.
     """
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: Stores, chats: Chats) -> None:
         self._stores = stores
+        self._chats = chats
 
-    async def keep(self, owner: Account, chat: Chat, pages: Sequence[Page], *, now: datetime) -> Listed:
-        """Note what is shown to the owner in reply to something they asked in ``chat``."""
-        data = {"pages": [[[title, list(ids)] for title, ids in page] for page in pages]}
+    async def keep(
+        self, owner: Account, chat: Chat, pages: Sequence[Page], *, now: datetime, chosen: bool = False
+    ) -> Listed:
+        """Note what is shown to the owner in reply to something they asked in ``chat``; ids are all that is kept."""
+        data = {"pages": [[[title, list(ids)] for title, ids in page] for page in pages], "chosen": chosen}
         offer = await self._stores.promises.offer(owner, chat.no, KIND, data, expires_at=now + LIST_LASTS)
         return _listed(offer)
 
@@ -57,6 +65,10 @@ class Lists:
         """The list with this id while it is the one seen last in its chat; None for any other, or another's."""
         offer = await self._stores.promises.standing(owner, list_, now=now)
         return None if offer is None or offer.kind != KIND else _listed(offer)
+
+    async def room(self, owner: Account, listed: Listed) -> Chat:
+        """The chat a list was asked for in: what may be shown of it is what may be shown there."""
+        return await self._chats.numbered(owner, listed.chat)
 
     async def count(self, owner: Account, chat: Chat, *, now: datetime) -> int:
         """How many numbers the list has that the owner saw last in ``chat``; 0 when they saw none lately."""
@@ -88,4 +100,4 @@ class Lists:
 
 def _listed(offer: Offer) -> Listed:
     pages = tuple(tuple((title, tuple(ids)) for title, ids in page) for page in offer.data["pages"])
-    return Listed(offer.id, offer.chat, pages)
+    return Listed(offer.id, offer.chat, pages, offer.data["chosen"])

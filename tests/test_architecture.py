@@ -23,7 +23,7 @@ STORES = tuple(
     for name in (
         "accounts", "db", "disclosing", "embedding", "entries", "facts", "fleeting", "jobs", "journal", "moving",
         "nulls", "pages", "pauses", "profile", "promises", "reader", "sealed", "sessions", "timeline",
-        "traces", "waiting", "wanting",
+        "traces", "usage", "waiting", "wanting",
     )
 )  # fmt: skip
 """The files that speak SQL."""

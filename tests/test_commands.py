@@ -117,15 +117,19 @@ async def test_e06_everything_known_is_listed_with_its_day_and_nothing_that_ende
         await remembered(talk, "/remember I live in Oslo", "/remember I live in Rome")
         await remembered(talk, *(f"/remember my box number {n} holds <b>&_`{n * 7919}`" for n in range(60)))
         await talk.say("/remember I am allergic to pollen", user="1002")
-        listed = await talk.say("/whatdoyouknow")
+        (first,) = await talk.ask("/whatdoyouknow")
+        opening, _, pages = first.text.splitlines()[0].rpartition(" ")
+        assert opening == "I know 61 things about you. Page 1 of"
+        turn = first.buttons[0].id.rpartition(":")[0]
+        listed = "\n".join([await talk.press(f"{turn}:{page}") for page in range(int(pages.rstrip(".")))])
         lines = listed.splitlines()
-        assert lines[0] == "I know 61 things about you."
         numbers = [int(line.split(".")[0]) for line in lines if line[:1].isdigit()]
         assert numbers == list(range(1, 62))
-        assert all("(2026-03-02)" in line for line in lines if line[:1].isdigit())
+        assert all("(you said so on 2026-03-02)" in line for line in lines if line[:1].isdigit())
         assert [f"<b>&_`{n * 7919}`" in listed for n in range(60)] == [True] * 60
         assert "Oslo" not in listed
-        assert listed == await talk.say("/whatdoyouknow 1002")
+        assert "pollen" not in listed
+        assert (await talk.say("/whatdoyouknow pollen")).startswith("I know nothing about you that has to do with")
 
 
 async def test_e06_in_a_group_only_what_belongs_there_is_shown(data_dir: Path, clock: Clock) -> None:

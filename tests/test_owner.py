@@ -19,6 +19,7 @@ import memory.forget
 import memory.journal
 import memory.lists
 import memory.moving
+import memory.overview
 import memory.pages
 import memory.pauses
 import memory.profile
@@ -31,6 +32,7 @@ import memory.sessions
 import memory.sharing
 import memory.timeline
 import memory.traces
+import memory.usage
 import memory.waiting
 from memory import Memory
 
@@ -49,6 +51,7 @@ WALKED: tuple[type, ...] = (
     memory.journal.Journal,
     memory.lists.Lists,
     memory.moving.Moves,
+    memory.overview.Overviews,
     memory.profile.Profile,
     memory.promises.Promises,
     memory.recall.Recall,
@@ -61,6 +64,7 @@ WALKED: tuple[type, ...] = (
     memory.sharing.Sharing,
     memory.timeline.Timeline,
     memory.traces.Traces,
+    memory.usage.Usage,
     memory.waiting.Waits,
 )
 
@@ -80,6 +84,7 @@ WITHOUT_OWNER = {
     ("Fleeting", "sweep"): "goes owner by owner inside",
     ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
+    ("Usage", "owners_pending"): "returns account numbers, no memory",
     ("Waits", "owners_waiting"): "returns account numbers, no memory",
     ("Promises", "owners_owed"): "returns account numbers, no memory",
     ("Promises", "owners_due"): "returns account numbers, no memory",

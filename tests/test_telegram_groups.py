@@ -256,6 +256,17 @@ async def test_buttons_stand_two_in_a_row_and_long_ones_alone(here: World) -> No
     ]
 
 
+async def test_signs_and_numbers_stand_five_in_a_row(here: World) -> None:
+    labels = ("1", "2", "3", "4", "5", "6", "‹", "12/30", "›", "Not right?")
+    await (await here.asked()).send(Reply("?", tuple(Button(str(n), label) for n, label in enumerate(labels))))
+    rows = here.server.chat(ANNA).ours[0]["reply_markup"]["inline_keyboard"]
+    assert [[key["text"] for key in row] for row in rows] == [
+        ["1", "2", "3", "4", "5"],
+        ["6", "‹", "12/30", "›"],
+        ["Not right?"],
+    ]
+
+
 async def test_a_press_answered_too_late_still_counts(here: World) -> None:
     sink = await here.asked()
     answered = await sink.send(Reply("Sure?", (Button("yes", "Yes"),)))

@@ -49,7 +49,7 @@ class Group(Protocol):
         """Obey a button of the group; None for one that is not the group's, or not the presser's own."""
 
 
-def excerpt(text: str) -> str:
-    """A text on one line, at most ``EXCERPT`` characters."""
+def excerpt(text: str, longest: int = EXCERPT) -> str:
+    """A text on one line, at most ``longest`` characters."""
     line = " ".join(text.split())
-    return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"

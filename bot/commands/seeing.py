@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
+from typing import Final
 
-from bot.commands.order import Order, Pressed, Run
+from bot.commands.order import Order, Pressed, Run, excerpt
+from bot.commands.paging import cut, turners
 from bot.commands.shown import reason, shown
 from bot.message import Reply
 from config.locales import phrase
-from memory import Memory
-from memory.model import Entry, Event, ProfileLine
+from memory import Listed, Memory, Page
+from memory.model import Account, Chat
 from memory.ports import Clock
+
+_PAGE: Final = re.compile(r"known:(?P<list>\d{1,18}):(?P<page>\d{1,6})", re.ASCII)
 
 
 class Seeing:
@@ -27,9 +33,15 @@ class Seeing:
         return {"whatdoyouknow": self._whatdoyouknow, "why": self._why}
 
     async def press(self, pressed: Pressed) -> Reply | None:
-        """It has no buttons."""
-        del pressed
-        return None
+        """Turn a page of the list that was seen last."""
+        found = _PAGE.fullmatch(pressed.button)
+        if found is None or not pressed.owner.owns(int(found["list"])):
+            return None
+        listed = await self._memory.lists.listed(pressed.owner, int(found["list"]), now=pressed.now)
+        page = int(found["page"])
+        if listed is None or page >= len(listed.pages):
+            return None
+        return await self._page(pressed.owner, listed, page, now=pressed.now)
 
     async def _whatdoyouknow(self, order: Order) -> Reply:
         reply = await self._listed(order)
@@ -38,25 +50,53 @@ class Seeing:
         return replace(reply, text=f"{reply.text}\n{phrase('pause.here', order.owner.language)}")
 
     async def _listed(self, order: Order) -> Reply:
-        entries = await self._memory.known(order.owner, room=order.chat, now=self._clock())
-        if not entries:
-            return Reply(phrase("known.nothing", order.owner.language, private=order.chat.private), private=True)
-        profile = [e for e in entries if isinstance(e, ProfileLine)]
-        events = sorted((e for e in entries if isinstance(e, Event)), key=lambda e: e.span.start)
-        facts = [e for e in entries if not isinstance(e, ProfileLine | Event)]
+        owner, chat, now = order.owner, order.chat, self._clock()
+        seen = await self._memory.overview.of(owner, chat, words=order.words, now=now)
+        if not seen.entries:
+            key, more = ("known.none", {"words": excerpt(order.words)}) if seen.chosen else ("known.nothing", {})
+            return Reply(phrase(key, owner.language, private=chat.private, **more), private=True)
+        numbers = iter(range(1, len(seen.entries) + 1))
+        ids = [entry.id for entry in seen.entries]
+        lines = [(title, [shown(e, owner, next(numbers), now=now) for e in entries]) for title, entries in seen.groups]
+        pages: list[Page] = [
+            [(title, [ids[line.number - 1] for line in part]) for title, part in page] for page in cut(lines)
+        ]
+        listed = await self._kept(owner, chat, pages, now=now, chosen=seen.chosen)
+        return await self._page(owner, listed, 0, now=now, words=excerpt(order.words))
+
+    async def _kept(self, owner: Account, chat: Chat, pages: list[Page], *, now: datetime, chosen: bool) -> Listed:
+        """Have the numbers mean something where the list was asked for, and where it is read.
+
+        One that was asked for in a group is mostly read in the private chat.
+        """
+        if not chat.private:
+            aside = await self._memory.chat(owner, f"dm:{owner.user_id}", private=True)
+            await self._memory.lists.keep(owner, aside, pages, now=now, chosen=chosen)
+        return await self._memory.lists.keep(owner, chat, pages, now=now, chosen=chosen)
+
+    async def _page(self, owner: Account, listed: Listed, page: int, *, now: datetime, words: str = "") -> Reply:
+        """One page of a list as it is now; what was forgotten since has left a gap in the numbers."""
+        room = await self._memory.lists.room(owner, listed)
+        found = await self._memory.lists.read(owner, room, listed.ids)
         groups: list[dict[str, object]] = []
-        number = 0
-        page: list[tuple[str, list[int]]] = []
-        grouped: tuple[tuple[str, Sequence[Entry]], ...] = (("about", profile), ("events", events), ("facts", facts))
-        for title, members in grouped:
-            if members:
-                listed = [shown(entry, order.owner, number + place) for place, entry in enumerate(members, 1)]
-                groups.append({"title": title, "entries": listed})
-                page.append((title, [entry.id for entry in members]))
-                number += len(members)
-        await self._memory.lists.keep(order.owner, order.chat, [page], now=self._clock())
-        text = phrase("known.list", order.owner.language, groups=groups, count=number, private=order.chat.private)
-        return Reply(text, private=True)
+        number = listed.first(page)
+        for title, ids in listed.pages[page]:
+            lines = [shown(found[id_], owner, number + place, now=now) for place, id_ in enumerate(ids) if id_ in found]
+            number += len(ids)
+            if lines:
+                groups.append({"title": title, "entries": lines})
+        text = phrase(
+            "known.list",
+            owner.language,
+            groups=groups,
+            count=len(found),
+            page=page + 1,
+            pages=len(listed.pages),
+            words=words,
+            chosen=listed.chosen,
+            private=room.private,
+        )
+        return Reply(text, turners("known", listed.id, page, len(listed.pages)), private=True)
 
     async def _why(self, order: Order) -> Reply:
         owner = order.owner

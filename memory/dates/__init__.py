@@ -12,7 +12,7 @@ from __future__ import annotations
 from memory.dates.asking import PartialDate, asked, asks_when, holds_time, matches, partial
 from memory.dates.frame import Lean
 from memory.dates.mention import mentions, until
-from memory.dates.recurring import MOST_OCCURRENCES, occurrences, recurrence
+from memory.dates.recurring import MOST_OCCURRENCES, occurrences, recurrence, takes_place, upcoming
 
 __all__ = [
     "MOST_OCCURRENCES",
@@ -26,5 +26,7 @@ __all__ = [
     "occurrences",
     "partial",
     "recurrence",
+    "takes_place",
     "until",
+    "upcoming",
 ]

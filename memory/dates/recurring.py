@@ -31,6 +31,8 @@ _FORM: Final = re.compile(
 _SPANS: Final = {"weekday": (0, 1, 2, 3, 4), "weekend": (5, 6)}
 _AHEAD: Final = 3000
 """Days in which the first occurrence must lie; a 29 February may be eight years away."""
+_LOOKED_AHEAD: Final = (8, 40, 400, _AHEAD)
+"""Days in which the next occurrence is looked for, so that a daily one is not expanded for years."""
 _TRIED: Final = 3
 """Occurrences looked at for the first one that is not over: today's may be."""
 
@@ -157,6 +159,29 @@ def occurrences(span: Span, start: datetime, end: datetime) -> list[tuple[dateti
         if len(found) == MOST_OCCURRENCES:
             break
     return found
+
+
+def upcoming(span: Span, now: datetime) -> tuple[datetime, datetime] | None:
+    """The first time at which a span takes place that is not over at ``now`` (aware): begun, or yet to come.
+
+    None when there is none, or the rule is not of a form that :func:`recurrence` writes.
+    """
+    for days in _LOOKED_AHEAD:
+        try:
+            found = occurrences(span, now, now + timedelta(days=days))
+        except ValueError:
+            return None
+        if found:
+            return found[0]
+    return None
+
+
+def takes_place(span: Span, start: datetime, end: datetime) -> bool:
+    """Whether a span takes place within ``[start, end)`` (aware); one whose rule cannot be read does at its start."""
+    try:
+        return bool(occurrences(span, start, end))
+    except ValueError:
+        return start <= span.start < end
 
 
 def _expanded(rule: str, begin: datetime, last: datetime) -> rrule:

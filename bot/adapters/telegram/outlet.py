@@ -43,6 +43,10 @@ _NO_THREAD: Final = "thread not found"
 _NO_PREVIEW: Final = LinkPreviewOptions(is_disabled=True)
 _IN_A_ROW: Final = 2
 """Buttons side by side."""
+_SHORT: Final = 6
+"""Columns up to which a label is a sign or a number."""
+_SHORT_IN_A_ROW: Final = 5
+"""Buttons side by side that are all short."""
 _LONG: Final = 18
 """Columns of a label from which on it is cut off beside another one on a phone; a Han character takes two."""
 _DETOURS: Final = 2
@@ -213,10 +217,10 @@ class TelegramOutlet:
 
 
 def keyboard(buttons: Sequence[Button]) -> InlineKeyboardMarkup | None:
-    """Lay buttons out, two in a row; one with a long label has its row to itself."""
+    """Lay buttons out, two in a row, short ones five; one with a long label has its row to itself."""
     rows: list[list[Button]] = []
     for button in buttons:
-        if rows and len(rows[-1]) < _IN_A_ROW and not _is_long(button) and not _is_long(rows[-1][0]):
+        if rows and _fits(rows[-1], button):
             rows[-1].append(button)
         else:
             rows.append([button])
@@ -227,8 +231,18 @@ def keyboard(buttons: Sequence[Button]) -> InlineKeyboardMarkup | None:
     )
 
 
-def _is_long(button: Button) -> bool:
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in button.label) > _LONG
+def _fits(row: Sequence[Button], button: Button) -> bool:
+    """Whether a button finds its place beside those of a row; a sign or a number stands among its like."""
+    short = _columns(button) <= _SHORT
+    if short != (_columns(row[0]) <= _SHORT):
+        return False
+    if short:
+        return len(row) < _SHORT_IN_A_ROW
+    return len(row) < _IN_A_ROW and max(_columns(button), _columns(row[0])) <= _LONG
+
+
+def _columns(button: Button) -> int:
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in button.label)
 
 
 def _entities(part: Part) -> list[MessageEntity] | None:

@@ -1,0 +1,84 @@
+"""The list of what is known as people see it on each platform, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Clock
+from tests.stages.stage import MARA, TOMAS, Room
+from tests.stages.world import World, world_on
+
+
+@pytest.fixture(params=["console", "telegram", "discord"])
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+async def world(name: str, data_dir: Path, clock: Clock) -> AsyncIterator[World]:
+    async with world_on(name, data_dir, clock) as world:
+        world.model.on(reply="ok")
+        yield world
+
+
+among_others = pytest.mark.parametrize("name", ["telegram", "discord"])
+
+
+async def many(world: World, room: Room = "private", count: int = 20) -> None:
+    for number in range(count):
+        await world.ask(f"/remember my box {number} holds {number * 7919} <b>screws</b>_*", MARA, room)
+
+
+def numbers(text: str) -> list[int]:
+    return [int(line.partition(".")[0].strip("\\")) for line in text.splitlines() if line[:1].isdigit()]
+
+
+async def test_a_long_list_is_one_message_a_page_and_the_buttons_turn_it(world: World) -> None:
+    await many(world)
+    (first,) = await world.ask("/whatdoyouknow")
+    assert "Page 1 of 2" in first
+    before = world.visible()
+    await world.after(world.stage.press(MARA, "›"))
+    last = next(text for text in reversed(world.visible()) if "Page" in text)
+    assert "Page 2 of 2" in last
+    assert numbers(first) + numbers(last) == list(range(1, 21))
+    assert all(size <= 1 for size in world.stage.sizes(MARA))
+    await world.after(world.stage.press(MARA, "‹"))
+    last = next(text for text in reversed(world.visible()) if "Page" in text)
+    assert numbers(last) == numbers(first)
+    assert len(before) > 0
+
+
+async def test_a_short_list_is_one_message_without_buttons_to_turn_it(world: World) -> None:
+    await many(world, count=2)
+    (only,) = await world.ask("/whatdoyouknow")
+    assert "Page" not in only
+    with pytest.raises((AssertionError, IndexError)):
+        await world.stage.press(MARA, "›")
+
+
+@among_others
+async def test_somebody_elses_press_turns_no_page(world: World) -> None:
+    await world.ask("hello there", TOMAS)
+    await many(world)
+    await world.ask("/whatdoyouknow")
+    await world.after(world.stage.press(TOMAS, "›", of=MARA))
+    assert not any("screws" in text for text in world.visible(TOMAS))
+
+
+@among_others
+async def test_in_a_group_the_list_of_what_belongs_there_goes_to_the_private_chat(world: World) -> None:
+    await world.ask("hello there")
+    await world.ask("/remember my bike is in the cellar")
+    await many(world, "group", count=2)
+    in_group, in_private = len(world.visible(MARA, "group")), len(world.visible())
+    await world.ask("/whatdoyouknow", MARA, "group")
+    (hint,) = world.visible(MARA, "group")[in_group:]
+    (listed,) = world.visible()[in_private:]
+    assert "privately" in hint
+    assert "screws" not in hint
+    assert numbers(listed) == [1, 2]
+    assert "bike" not in listed
