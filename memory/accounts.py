@@ -112,7 +112,7 @@ class Accounts:
     async def since(self, owner: Account) -> datetime:
         """When the owner first wrote."""
         rows = await self._db.fetch("SELECT created_at FROM accounts WHERE no = ?", (owner.no,))
-        return moment(rows[0]["created_at"])
+        return moment(int(rows[0]["created_at"]))
 
     async def newest_id(self, owner: Account) -> int:
         """The row id that was taken last."""

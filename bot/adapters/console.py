@@ -158,7 +158,7 @@ def _put(file: File, folder: Path) -> Path:
         while place.exists():
             number += 1
             place = place.with_name(f"{Path(file.name).stem}-{number}{Path(file.name).suffix}")
-        with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as written:
+        with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as written:
             written.write(file.content)
     except OSError as error:
         raise DeliveryError(f"{file.name} cannot be written to {folder.resolve()}: {error.strerror}") from error
