@@ -80,10 +80,7 @@ def _read(english: str, chinese: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![a-z])(?:{words})(?![a-z])|{'|'.join(map(re.escape, chinese.split()))}")
 
 
-_WORDS: Final = {
-    matter: _read(_ENGLISH[matter], _CHINESE[matter])
-    for matter in MATTERS
-}
+_WORDS: Final = {matter: _read(_ENGLISH[matter], _CHINESE[matter]) for matter in MATTERS}
 
 
 def matters(*texts: str) -> frozenset[Matter]:

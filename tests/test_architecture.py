@@ -21,9 +21,9 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "accounts", "db", "disclosing", "embedding", "entries", "facts", "fleeting", "jobs", "journal", "moving",
-        "nulls", "pages", "pauses", "profile", "promises", "reader", "sealed", "sessions", "timeline",
-        "traces", "usage", "waiting", "wanting",
+        "accounts", "db", "departures", "disclosing", "embedding", "entries", "facts", "fleeting", "jobs", "journal",
+        "moving", "nulls", "pages", "pauses", "persons", "profile", "promises", "reader", "sealed", "sessions",
+        "timeline", "traces", "usage", "waiting", "wanting",
     )
 )  # fmt: skip
 """The files that speak SQL."""
