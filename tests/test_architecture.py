@@ -21,7 +21,8 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "accounts", "db", "departures", "disclosing", "embedding", "entries", "facts", "fleeting", "jobs", "journal",
+        "accounts", "db", "departures", "disclosing", "embedding", "entries", "erasures", "facts", "fleeting", "jobs",
+        "journal",
         "moving", "nulls", "pages", "pauses", "persons", "profile", "promises", "reader", "sealed", "sessions",
         "timeline", "traces", "usage", "waiting", "wanting",
     )
@@ -51,6 +52,7 @@ KEPT_TO: Mapping[str, tuple[str, ...]] = {
     "apscheduler": ("bot.scheduler",),
     "typer": ("bot.cli", "bot.setup"),
     "pyromark": ("bot.commonmark",),
+    "ahocorasick": ("memory.needles",),
     "telegramify_markdown": ("bot.markdown",),
     "aiosqlite": ("memory.db",),
     "sqlite3": STORES,
