@@ -37,6 +37,7 @@ NAMES: Final = (
     "offrecord",
     "new",
     "cancel",
+    "retry",
     "language",
     "timezone",
     "usage",
