@@ -18,7 +18,7 @@ from config.locales import phrase
 from config.prompts import render
 from config.settings import Settings
 from config.templates import Spoken, spoken
-from memory import asks_about_everything, block, day_of, is_question
+from memory import asks_about_everything, block, day_of, is_question, zone_shown
 from memory.model import Account, Chat, Message, Recollection
 from memory.ports import TokenCounter
 
@@ -98,7 +98,7 @@ class Requests:
         return render(
             "system",
             owner.language,
-            now=local_time(said.incoming.at, owner),
+            now=local_time(said.incoming.at, owner, private=said.chat.private),
             person=owner.name,
             persona=persona_for(self._settings, said.incoming.chat),
             fixed=owner.language_fixed,
@@ -147,8 +147,8 @@ def one_line(name: str) -> str:
     return " ".join(clean(name).split())[:LONGEST_NAME]
 
 
-def local_time(at: datetime, owner: Account) -> str:
-    """Date, weekday, time and zone as the owner reads them."""
+def local_time(at: datetime, owner: Account, *, private: bool) -> str:
+    """Date, weekday, time and zone as the owner reads them; outside a ``private`` chat without the zone's name."""
     local = at.astimezone(ZoneInfo(owner.zone))
     weekday = phrase("time.weekdays", owner.language).split(",")[local.weekday()]
     return phrase(
@@ -157,7 +157,7 @@ def local_time(at: datetime, owner: Account) -> str:
         weekday=weekday,
         date=local.date().isoformat(),
         time=f"{local:%H:%M}",
-        zone=owner.zone,
+        zone=zone_shown(owner, private=private, at=at),
     )
 
 

@@ -16,6 +16,7 @@ from memory.answering import Answering, Heard, Waiting
 from memory.calibrating import Calibration
 from memory.db import Database, DatabaseError
 from memory.distill import Distiller
+from memory.echoes import Echoes
 from memory.embedding import Embeddings
 from memory.facts import Facts
 from memory.fleeting import Fleeting
@@ -37,6 +38,7 @@ from memory.promises import Deletion, Notice, Promises
 from memory.recall import Recall, RecallOptions, visible
 from memory.reconcile import Gate
 from memory.revising import Revising, Revision
+from memory.rooms import Rooms
 from memory.sealed import Segments
 from memory.sealing import Sealing
 from memory.sessions import Sessions
@@ -108,8 +110,20 @@ class Memory:
         """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
+        self.rooms = Rooms(db, self._accounts)
+        """Who is in which group."""
+        echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
         self.pauses = Pauses(db, self._chats)
-        self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores, pauses=self.pauses)
+        self._answering = Answering(
+            db,
+            self._accounts,
+            self._chats,
+            self._sessions,
+            self._stores,
+            pauses=self.pauses,
+            rooms=self.rooms,
+            echoes=echoes,
+        )
         self._revising = Revising(
             db,
             self._chats,
@@ -118,8 +132,11 @@ class Memory:
             gate=self._gate,
             answering=self._answering,
             pauses=self.pauses,
+            echoes=echoes,
         )
-        self._forgetting = Forgetting(db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes))
+        self._forgetting = Forgetting(
+            db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes), echoes
+        )
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
         )
@@ -287,6 +304,7 @@ class Memory:
         Only what may be used in that room, only what holds at that time, within the budget and above the
         threshold of ``options`` (the settings' by default). May be empty, and says why.
         """
+        room = await self.rooms.seen_by(owner, room)
         await self._freshness.before_recall(owner, room, now=now)
         chosen = options or RecallOptions(max_tokens=self._settings.recall.max_tokens)
         return await self._recall.recall(owner, question, now=now, room=room, options=chosen)
@@ -401,6 +419,7 @@ class Memory:
 
     async def known(self, owner: Account, *, room: Chat, now: datetime) -> list[Entry]:
         """What holds now and may be shown in ``room``: profile, events, facts, each in order of writing."""
+        room = await self.rooms.seen_by(owner, room)
         return [
             entry
             for store in self._stores.entries

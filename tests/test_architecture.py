@@ -24,6 +24,7 @@ STORES = tuple(
         "accounts", "db", "embedding", "entries", "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages",
         "pauses", "profile", "promises", "reader", "sealed", "sessions", "timeline", "traces", "usage", "waiting",
         "wanting",
+        "departures", "persons",
     )
 )  # fmt: skip
 """The files that speak SQL."""
