@@ -40,6 +40,7 @@ NAMES: Final = (
     "export",
     "new",
     "cancel",
+    "retry",
     "language",
     "timezone",
     "usage",
