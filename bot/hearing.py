@@ -10,7 +10,7 @@ from typing import Final
 
 from bot.commands import Commands
 from bot.language import changed_language, language_of
-from bot.message import ChatRef, Deleted, Edited, Incoming, Moved, Press, Update
+from bot.message import ChatRef, Deleted, Edited, Incoming, Left, Moved, Press, Update
 from bot.request import one_line
 from bot.text import clean, is_blank
 from bot.tokens import MESSAGE_TOKENS
@@ -19,10 +19,11 @@ from bot.turn import Apology, Heard, Said
 from config.settings import Settings
 from config.templates import spoken
 from memory import DatabaseError, Line, Memory, Waiting, off_the_record
-from memory.model import Account, Chat, MessageKind
+from memory.model import Account, Chat, Message, MessageKind
 from memory.ports import TokenCounter
 
 BOT: Final = "Recollect"
+RETRY: Final = "retry"
 PAUSE: Final = "pause"
 RESUME: Final = "resume"
 OFF_RECORD: Final = "offrecord"
@@ -70,6 +71,8 @@ class Hearing:
                     await self._unsaid(update)
                 case Moved():
                     await self._memory.moved(update.chat.platform, update.chat.key, update.key)
+                case Left():
+                    await self._gone(update)
                 case Press():
                     return update
         return None
@@ -116,11 +119,22 @@ class Hearing:
             heard = await self._memory.note(owner, chat, line, waits=incoming.wants_reply)
             if heard.new and command is not None:
                 await self._switched(owner, chat, command[0], at=incoming.at)
+            if heard.new and command is not None and command[0] == RETRY:
+                return await self._again(incoming, owner, chat, heard.message)
         said = Said(incoming, owner, chat, heard.message, command)
         if not incoming.wants_reply:
             await self._only_learn(said)
             return None
         return said if heard.new or heard.waiting else None
+
+    async def _again(self, incoming: Incoming, owner: Account, chat: Chat, command: Message) -> Said:
+        """The last message of whoever says ``/retry``, to be answered once more; else the command, and why not."""
+        found = await self._memory.again(owner, chat, command)
+        if isinstance(found, str):
+            return Said(incoming, owner, chat, command, (RETRY, found))
+        said = resumed(found, chat)
+        # The talk goes on now: what has been learned since counts, and so does the time of day.
+        return replace(said, incoming=replace(said.incoming, at=incoming.at), begun=True, rewrites=found.shown)
 
     async def _anew(self, edited: Edited) -> Said | None:
         """Take up what a message says now. It is answered if it still waits, or again if nothing was said since."""
@@ -155,6 +169,16 @@ class Hearing:
             if author is not None:
                 chat = await self._memory.chat(author, ref.key, private=ref.private, thread=ref.thread)
                 await self._memory.withdraw(author, chat, [message_id], now=deleted.at)
+
+    async def _gone(self, left: Left) -> None:
+        """Keep to oneself what was said in a group by somebody who is no longer there."""
+        ref, rooms = left.chat, self._memory.rooms
+        if left.user_id is None:
+            await rooms.removed(ref.platform, ref.key, at=left.at)
+            return
+        owner = await self._memory.known_account(ref.platform, left.user_id)
+        if owner is not None:
+            await rooms.left(owner, ref.key, at=left.at)
 
     def _read(self, incoming: Incoming) -> tuple[Incoming, tuple[str, str] | None, bool]:
         """A message, the command it is, and whether it is to be answered and not remembered.

@@ -117,6 +117,24 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """Somebody, or the bot itself (``user_id`` None), is no longer in the group ``chat``.
+
+    The chat may be a server ("guild:900"): then it is all of its channels.
+    """
+
+    chat: ChatRef
+    user_id: str | None
+    at: datetime
+    language: str | None = None
+
+    def concerns(self, chat: ChatRef) -> bool:
+        """Whether a chat is the group, a topic of it, or a channel of the server."""
+        mine = self.chat.key
+        return chat.platform == self.chat.platform and (chat.key == mine or chat.key.startswith(f"{mine}/"))
+
+
+@dataclass(frozen=True, slots=True)
 class Press:
     """A person pressed a button (or typed what stands for it)."""
 
@@ -137,12 +155,21 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
+class File:
+    """Something for a person to keep: a name without folders, bytes, and their media type ("text/html")."""
+
+    name: str
+    content: bytes = field(repr=False)
+    mime: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What a person gets to see; ``text`` is Markdown if ``markdown``, else to be shown as it is.
 
     ``private`` asks the platform to show it to that person alone. Where that means another place than the
     chat, the chat gets ``hint`` instead ("I have written to you privately"), or ``closed`` when the person
-    cannot be written to there ("open a private chat with me first").
+    cannot be written to there ("open a private chat with me first"). ``files`` come behind the text.
     """
 
     text: str
@@ -151,6 +178,7 @@ class Reply:
     markdown: bool = False
     hint: str = ""
     closed: str = ""
+    files: tuple[File, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +253,7 @@ class AdapterError(Exception):
     """An adapter cannot work as configured; the text names the fix and holds no secret."""
 
 
-Update = Incoming | Press | Edited | Deleted | Moved
+Update = Incoming | Press | Edited | Deleted | Moved | Left
 Submit = Callable[[Update, Sink], Awaitable[None]]
 """Hands an update to the conversation. Returns once it is durable and queued, before it is answered: only then
 may an adapter tell its platform that it has the update. Never raises."""

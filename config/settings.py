@@ -6,6 +6,7 @@ Names people already know come from the environment or ``.env``; everything else
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -74,6 +75,27 @@ def _time_zone(name: str) -> str:
     return name
 
 
+PLACE: Final = re.compile(r"(?P<platform>telegram|discord|console):(?P<place>-?\w+(?:/\d+)?)")
+"""How a place to talk is named in the settings: by its platform and the number it has there."""
+
+
+def _place(name: str) -> str:
+    if PLACE.fullmatch(name) is None:
+        raise ValueError(
+            "must be a platform and a number, like telegram:-1001234567890, telegram:-1001234567890/12 (a topic) or "
+            "discord:112233445566 (a channel, a thread or a server)"
+        )
+    return name
+
+
+def _persona(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must say who the bot is there; take the line out to leave it as everywhere")
+    return text
+
+
+Place = Annotated[str, AfterValidator(_place)]
+Persona = Annotated[str, AfterValidator(_persona)]
 Text = Annotated[str | None, BeforeValidator(_given)]
 Secret = Annotated[Annotated[SecretStr, AfterValidator(_sendable)] | None, BeforeValidator(_given)]
 Url = Annotated[str, AfterValidator(_web_address)]
@@ -97,6 +119,11 @@ class ModelSettings(Section):
     temperature: float | None = Field(
         None, ge=0, le=2, description="Sampling temperature; unset = the endpoint's.", examples=[0.7]
     )
+    price_in: float | None = Field(
+        None, ge=0, description="Price of a million tokens read, for /usage; unset = no prices.", examples=[0.15]
+    )
+    price_out: float | None = Field(None, ge=0, description="Price of a million tokens written.", examples=[0.6])
+    currency: str = Field("USD", min_length=1, max_length=8, description="What the prices are in.")
 
 
 class EmbedderSettings(Section):
@@ -172,6 +199,14 @@ class DistilSettings(Section):
     )
     tokens_a_day: int = Field(
         0, ge=0, description="Tokens after which everybody's sessions wait for the next day (UTC); 0 = no limit."
+    )
+
+
+class PrivacySettings(Section):
+    """``[privacy]``: what people are told and asked."""
+
+    first_notice: bool = Field(
+        default=True, description="Tell each person once, with the first answer, what is remembered."
     )
 
 
@@ -263,6 +298,11 @@ class Settings(Credentials):
 
     data_dir: Path = Field(Path("data"), description="Folder of the database and the log.")
     persona: str = Field("", description="Who the bot is, in your words; added to its instructions.")
+    personas: Mapping[Place, Persona] = Field(
+        {},
+        description="who the bot is in a chat, a topic, a Discord channel, thread or server, by its number.",
+        examples=[{"telegram:-1001234567890": "You are the dry wit of this group."}],
+    )
     zone: OptionalZone = Field(
         None,
         description="Time zone of people who named none; unset = this machine's.",
@@ -277,6 +317,7 @@ class Settings(Credentials):
     trace: TraceSettings = TraceSettings()
     forget: ForgetSettings = ForgetSettings()
     distil: DistilSettings = DistilSettings()
+    privacy: PrivacySettings = PrivacySettings()
     jobs: JobSettings = JobSettings()
     conversation: ConversationSettings = ConversationSettings()
     media: MediaSettings = MediaSettings()

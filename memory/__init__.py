@@ -9,7 +9,7 @@ from memory.block import block, day_of
 from memory.calibrating import Calibration
 from memory.db import DATABASE_NAME, DatabaseError, inspect
 from memory.face import Memory, Owed
-from memory.forget import PickError, Plan
+from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
 from memory.journal import Line
 from memory.lexicon import is_question
 from memory.lists import Listed, Page
@@ -27,6 +27,8 @@ from memory.rules import (
 from memory.script import chinese as chinese_script
 from memory.shipped import told_texts as sample_texts
 from memory.slots import label as attribute_label
+from memory.usage import Spent, UsageKind
+from memory.zones import shown as zone_shown
 from memory.zones import zone_named
 
 __all__ = [
@@ -43,8 +45,12 @@ __all__ = [
     "Page",
     "PickError",
     "Plan",
+    "PrivateOnlyError",
     "RecallOptions",
     "Revision",
+    "Spent",
+    "UntypedError",
+    "UsageKind",
     "Waiting",
     "asks_about_everything",
     "attribute_label",
@@ -61,4 +67,5 @@ __all__ = [
     "wants_forgetting",
     "wants_remembering",
     "zone_named",
+    "zone_shown",
 ]

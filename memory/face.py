@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from config.settings import Settings
 from memory import rules
@@ -15,8 +15,11 @@ from memory.accounts import Accounts, Chats
 from memory.answering import Answering, Heard, Waiting
 from memory.calibrating import Calibration
 from memory.db import Database, DatabaseError
+from memory.disclosing import Disclosures
 from memory.distill import Distiller
+from memory.echoes import Echoes
 from memory.embedding import Embeddings
+from memory.exporting import Exports
 from memory.facts import Facts
 from memory.fleeting import Fleeting
 from memory.forget import Forgetting, Plan
@@ -37,6 +40,7 @@ from memory.promises import Deletion, Notice, Promises
 from memory.recall import Recall, RecallOptions, visible
 from memory.reconcile import Gate
 from memory.revising import Revising, Revision
+from memory.rooms import Rooms
 from memory.sealed import Segments
 from memory.sealing import Sealing
 from memory.sessions import Sessions
@@ -101,13 +105,29 @@ class Memory:
         )
         self.lists = Lists(self._stores, self._chats)
         """What the owner was shown under which number."""
+        self.usage = self._stores.usage
+        """What the owner's chats cost."""
         self._indexes = Indexes(self._stores)
         self.sharing = Sharing(db, self._stores, self._indexes)
         """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
+        self.rooms = Rooms(db, self._accounts)
+        """Who is in which group."""
+        echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
         self.pauses = Pauses(db, self._chats)
-        self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores, pauses=self.pauses)
+        self.disclosures = Disclosures(db)
+        self.exports = Exports(self._accounts, self._chats, self._stores, pauses=self.pauses)
+        self._answering = Answering(
+            db,
+            self._accounts,
+            self._chats,
+            self._sessions,
+            self._stores,
+            pauses=self.pauses,
+            rooms=self.rooms,
+            echoes=echoes,
+        )
         self._revising = Revising(
             db,
             self._chats,
@@ -116,8 +136,16 @@ class Memory:
             gate=self._gate,
             answering=self._answering,
             pauses=self.pauses,
+            echoes=echoes,
         )
-        self._forgetting = Forgetting(db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes))
+        self.forgetting = Forgetting(
+            db,
+            self._stores,
+            self._sessions,
+            timedelta(minutes=settings.forget.undo_minutes),
+            echoes,
+            changed=self._changed,
+        )
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
         )
@@ -134,7 +162,7 @@ class Memory:
             self._accounts,
             self._sessions,
             self._stores,
-            forgetting=self._forgetting,
+            forgetting=self.forgetting,
             gate=self._gate,
             indexes=self._indexes,
             recall=self._recall,
@@ -151,6 +179,7 @@ class Memory:
                 clock=clock,
                 settings=settings.distil,
                 embeddings=self._stores.embeddings,
+                usage=self._stores.usage,
             ),
         )
 
@@ -179,8 +208,9 @@ class Memory:
         """Finish the running write, store what recall has measured, and close the file."""
         try:
             await self._recall.measured.store()
+            await self._housekeeping.usage(self._clock())
         except DatabaseError as error:
-            log.warning("what recall has measured is measured again after the next start: %s", error)
+            log.warning("what was measured and counted last is not kept: %s", error)
         finally:
             await self._db.close()
 
@@ -283,6 +313,7 @@ class Memory:
         Only what may be used in that room, only what holds at that time, within the budget and above the
         threshold of ``options`` (the settings' by default). May be empty, and says why.
         """
+        room = await self.rooms.seen_by(owner, room)
         await self._freshness.before_recall(owner, room, now=now)
         chosen = options or RecallOptions(max_tokens=self._settings.recall.max_tokens)
         return await self._recall.recall(owner, question, now=now, room=room, options=chosen)
@@ -335,7 +366,17 @@ class Memory:
 
     async def settled(self, owner: Account, message: int, *more: int) -> None:
         """Lines wait no more: their answer was delivered, cancelled or given up."""
-        await self._stores.waits.remove(owner, (message, *more))
+        await self._stores.waits.delivered(owner, (message, *more))
+
+    async def again(self, owner: Account, chat: Chat, command: Message) -> Waiting | Literal["nothing", "busy"]:
+        """Have the owner's last message in a chat wait for another answer in place of the one it had.
+
+        The old answer is erased, and ``command``, which asks for this, waits no more. "busy" when the last message
+        still waits for its answer, "nothing" when there is none that could be answered again.
+        """
+        found = await self._answering.again(owner, chat, command.id)
+        self._indexes.forget(owner)
+        return found
 
     async def waits(self, owner: Account, message: int) -> bool:
         """Whether a line waits for an answer, be it only for the delivery of one."""
@@ -387,6 +428,7 @@ class Memory:
 
     async def known(self, owner: Account, *, room: Chat, now: datetime) -> list[Entry]:
         """What holds now and may be shown in ``room``: profile, events, facts, each in order of writing."""
+        room = await self.rooms.seen_by(owner, room)
         return [
             entry
             for store in self._stores.entries
@@ -410,28 +452,22 @@ class Memory:
         return await self._stores.traces.latest(owner, chat)
 
     async def plan_forgetting(self, owner: Account, chat: Chat, words: str, *, now: datetime) -> Plan | None:
-        """Offer to delete what ``words`` name; None when nothing matches. Nothing is deleted."""
-        return await self._forgetting.plan(owner, chat, words, now=now)
+        """Offer to delete what ``words`` mean; None when nothing matches. Nothing is deleted."""
+        return await self.forgetting.plan(owner, chat, words, now=now)
 
     async def pending_forgetting(self, owner: Account, chat: Chat, *, now: datetime) -> int | None:
         """Id of the offer that waits for a yes in this chat."""
-        offer = await self._forgetting.pending(owner, chat, now=now)
+        offer = await self.forgetting.pending(owner, chat, now=now)
         return None if offer is None else offer.id
 
     async def forget(
-        self, owner: Account, offer: int, *, picks: Sequence[int] | None, now: datetime
+        self, owner: Account, offer: int, *, picks: Sequence[int] | None, now: datetime, typed: bool = False
     ) -> Deletion | None:
         """Carry out an offer (``picks``: 1-based numbers of its entries, None: all of it). Hidden at once.
 
-        None when the offer is not open any more. Raises memory.forget.PickError for a number it does not have.
+        None when the offer is not open any more. Raises as :meth:`memory.forget.Forgetting.carry_out`.
         """
-        deletion = await self._forgetting.carry_out(owner, offer, picks=picks, now=now)
-        self._indexes.forget(owner)
-        return deletion
-
-    async def keep(self, owner: Account, offer: int, *, now: datetime) -> bool:
-        """Close an offer without deleting; whether it was open."""
-        return await self._forgetting.cancel(owner, offer, now=now)
+        return await self.forgetting.carry_out(owner, offer, picks=picks, now=now, typed=typed)
 
     async def undo(
         self, owner: Account, deletion: int | None = None, *, now: datetime, asked_at: datetime | None = None
@@ -440,10 +476,7 @@ class Memory:
 
         ``asked_at`` is the time of the request: delivered twice, it undoes once.
         """
-        undone = await self._forgetting.undo(owner, deletion, now=now, asked_at=asked_at)
-        self._indexes.forget(owner)
-        self._stores.embeddings.disturbed(owner)
-        return undone
+        return await self.forgetting.undo(owner, deletion, now=now, asked_at=asked_at)
 
     async def notices(self) -> list[Owed]:
         """Every notice owed, oldest first."""
@@ -475,9 +508,18 @@ class Memory:
         """How well the owner's memory tells what it was told from what it was not. Raises EmbedderUnavailable."""
         return await self._recall.calibrate(owner, now=self._clock())
 
+    async def distilled(self, owner: Account, *, now: datetime) -> tuple[int, int]:
+        """Tokens of distillations on this day of UTC, as its budgets count them: the owner's, and everybody's."""
+        return await self._sessions.spent(owner, now=now)
+
     async def embed(self, owner: Account) -> int:
         """Give the owner's texts the vectors they lack; returns how many. Raises EmbedderUnavailable."""
         return await self._stores.embeddings.fill(owner)
+
+    def _changed(self, owner: Account) -> None:
+        """What the owner may see is another thing now: nothing kept of it in memory holds any more."""
+        self._indexes.forget(owner)
+        self._stores.embeddings.disturbed(owner)
 
     async def _admit(self, owner: Account, chat: Chat, message: Message, found: Sequence[Candidate]) -> list[Decision]:
         if not found:

@@ -10,12 +10,13 @@ import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from memory.accounts import Accounts
 from memory.clock import moment, stamp
 from memory.db import Database
 from memory.embedding import spoken, text_hash
-from memory.model import Account, Chat, Message, MessageKind, Role, Unit
+from memory.model import SEQ_BITS, Account, Chat, Message, MessageKind, Role, Unit
 from memory.offloop import off_loop
 
 LINE = (
@@ -37,6 +38,13 @@ class Line:
     answers: int | None = None
     tokens: int = 0
     fleeting: bool = False
+
+
+class Place(NamedTuple):
+    """Where a line was said."""
+
+    chat: int
+    session: int
 
 
 class Journal:
@@ -190,6 +198,16 @@ class Journal:
         )
         return [line(row) for row in rows]
 
+    async def last_asked(self, owner: Account, chat: Chat) -> Message | None:
+        """The owner's newest message in a chat that is no command; without its words if it had none."""
+        rows = await self._db.fetch(
+            f"SELECT {LINE} FROM journal j WHERE j.id BETWEEN ? AND ? AND j.chat = ? AND j.role = 'user'"
+            " AND j.hidden_by IS NULL AND (j.kind != 'command' OR EXISTS (SELECT 1 FROM journal r"
+            " WHERE r.answers = j.id AND r.kind != 'command')) ORDER BY j.id DESC LIMIT 1",
+            (owner.first_id, owner.last_id, chat.no),
+        )
+        return line(rows[0]) if rows else None
+
     async def merge(self, owner: Account, ids: Collection[int], turn: int) -> None:
         """Note that the reply to line ``turn`` answers these lines, too, and that line none but itself."""
         await self._db.execute(
@@ -201,17 +219,19 @@ class Journal:
     async def of_session(self, owner: Account, session: int, *, limit: int, but: Collection[int] = ()) -> list[Message]:
         """The newest visible lines of a session the owner takes part in, as a talk reads.
 
-        Another member's lines are among them: they were said in the same place, but none that is fleeting: those
-        serve answers to their own author alone. Commands, lines that still wait for an answer and those in ``but``
-        are not there. A reply stands behind the line it answers, whatever others
-        said before it was given.
+        Another member's lines are among them: they were said in the same place. None is that is fleeting, for those
+        serve answers to their own author alone, nor one of somebody who has left the place since. Commands, lines
+        that still wait for an answer and those in ``but`` are not there. A reply stands behind the line it answers,
+        whatever others said before it was given.
         """
         rows = await self._db.fetch(
             f"SELECT {LINE} FROM journal j WHERE j.session = :session AND j.kind != 'command'"
             " AND j.hidden_by IS NULL AND (j.fleeting = 0 OR j.id BETWEEN :lo AND :hi)"
             " AND EXISTS (SELECT 1 FROM session_members m WHERE m.session = :session AND m.account = :owner)"
             " AND NOT EXISTS (SELECT 1 FROM waiting w WHERE w.id = j.id AND w.reply IS NULL)"
-            " AND j.id NOT IN (SELECT value FROM json_each(:but)) ORDER BY j.at DESC, j.id DESC LIMIT :limit",
+            " AND j.id NOT IN (SELECT value FROM json_each(:but)) AND NOT EXISTS (SELECT 1 FROM sessions s"
+            " JOIN chats c ON c.no = s.chat JOIN departures d ON d.chat = coalesce(c.parent, c.no)"
+            f" WHERE s.no = :session AND d.account = j.id >> {SEQ_BITS}) ORDER BY j.at DESC, j.id DESC LIMIT :limit",
             {
                 "session": session,
                 "owner": owner.no,
@@ -267,10 +287,11 @@ class Journal:
         )
 
     async def unhide(self, owner: Account, deletion: int) -> int:
-        """Show again what a deletion hid."""
+        """Show again what a deletion hid; what another one covers, too, is hidden by that from now on."""
         return await self._db.execute(
-            "UPDATE journal SET hidden_by = NULL WHERE hidden_by = ? AND id BETWEEN ? AND ?",
-            (deletion, owner.first_id, owner.last_id),
+            "UPDATE journal SET hidden_by = (SELECT min(a.deletion) FROM also_hidden a WHERE a.row = journal.id"
+            " AND a.deletion != :deletion) WHERE hidden_by = :deletion AND id BETWEEN :lo AND :hi",
+            {"deletion": deletion, "lo": owner.first_id, "hi": owner.last_id},
         )
 
     async def hidden(self, owner: Account, deletion: int) -> list[Message]:
@@ -280,6 +301,22 @@ class Journal:
             (deletion, owner.first_id, owner.last_id),
         )
         return [line(row) for row in rows]
+
+    async def concealed(self, owner: Account) -> list[Message]:
+        """Every line of the owner that some deletion hides."""
+        rows = await self._db.fetch(
+            f"SELECT {LINE} FROM journal j WHERE j.id BETWEEN ? AND ? AND j.hidden_by IS NOT NULL ORDER BY j.id",
+            (owner.first_id, owner.last_id),
+        )
+        return [line(row) for row in rows]
+
+    async def places(self, owner: Account, ids: Iterable[int]) -> dict[int, Place]:
+        """Where the owner's lines among ``ids`` were said, hidden lines and those without text included."""
+        rows = await self._db.fetch(
+            "SELECT id, chat, session FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?",
+            (json.dumps(list(ids)), owner.first_id, owner.last_id),
+        )
+        return {row["id"]: Place(row["chat"], row["session"]) for row in rows}
 
     async def erase(self, owner: Account, ids: Iterable[int]) -> None:
         """Remove lines for good.

@@ -30,6 +30,7 @@ from memory.showing import NO_HITS, OFTEN, Forms, LeftOut, LongHits, Read, Shelf
 from memory.slots import slot
 from memory.stores import Stores
 from memory.threshold import NOTHING_BELOW
+from memory.usage import tokens
 from memory.words import query_terms
 
 __all__ = ["SCORE_TERMS", "Recall", "RecallOptions", "visible"]
@@ -108,7 +109,7 @@ class Recall:
         self._count = count
         self._rewriter = None
         if completer is not None and settings.rewrite:
-            self._rewriter = Rewriter(completer, seconds=settings.rewrite_seconds)
+            self._rewriter = Rewriter(completer, stores.usage, seconds=settings.rewrite_seconds)
         self._at_once = asyncio.Semaphore(AT_ONCE)
         self._shipped = Shipped(stores.embeddings)
         self.measured = Measured(stores, indexes)
@@ -231,8 +232,11 @@ class Recall:
         first = candidates[:READ_AT_ONCE]
         reading = partial(read, self._stores, owner, first, room=limits.room, now=limits.now)
         found: Read = await self._stores.db.together(reading)
-        seconds = self._settings.timeout_seconds
-        return await reranked(self._reranker, question, candidates, found.texts, seconds=seconds, notes=notes)
+        seconds, noted = self._settings.timeout_seconds, len(notes)
+        ordered = await reranked(self._reranker, question, candidates, found.texts, seconds=seconds, notes=notes)
+        if len(notes) == noted and len(found.texts) > 1:
+            self._stores.usage.count(owner, "rerank", tokens_in=tokens(None, question, *found.texts.values()))
+        return ordered
 
     def _shelf(self, owner: Account, options: RecallOptions, *, settled: bool) -> Shelf:
         """A list as long as the budget; ``settled`` says that its order stays, so that a day is told once for a run."""

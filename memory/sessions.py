@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -107,6 +107,16 @@ class Sessions:
             (number, owner.no),
         )
         return number
+
+    async def members(self, owner: Account, sessions: Sequence[int]) -> list[int]:
+        """Numbers of the other accounts that take part in sessions the owner takes part in."""
+        rows = await self._db.fetch(
+            "SELECT DISTINCT other.account FROM session_members mine JOIN session_members other"
+            " ON other.session = mine.session AND other.account != mine.account WHERE mine.account = ?"
+            " AND mine.session IN (SELECT value FROM json_each(?)) ORDER BY other.account",
+            (owner.no, json.dumps(list(sessions))),
+        )
+        return [int(row["account"]) for row in rows]
 
     async def current(self, owner: Account, chat: Chat, *, now: datetime) -> int | None:
         """The owner's open session of a chat, or None when it has ended."""
@@ -287,6 +297,25 @@ class Sessions:
             (before, session, owner.first_id, owner.last_id),
         )
         await self.again(owner, session)
+
+    async def unread(self, owner: Account, lines: Collection[int]) -> None:
+        """Mark those of some lines that were not distilled yet: the cursor may pass them while they are hidden."""
+        await self._db.execute(
+            "UPDATE journal SET revised = 1 WHERE id IN (SELECT value FROM json_each(:ids)) AND id BETWEEN :lo AND :hi"
+            " AND role = 'user' AND kind = 'said' AND fleeting = 0"
+            " AND id > (SELECT m.distilled_to FROM session_members m"
+            " WHERE m.session = journal.session AND m.account = :owner)",
+            {"ids": json.dumps(list(lines)), "owner": owner.no} | _range(owner),
+        )
+
+    async def resume(self, owner: Account, lines: Collection[int]) -> None:
+        """Have the sessions of lines that are no longer hidden wait for the distillation of those that had none."""
+        await self._db.execute(
+            "UPDATE session_members SET waiting = 1, attempts = 0 WHERE account = :owner AND session IN"
+            " (SELECT session FROM journal WHERE id IN (SELECT value FROM json_each(:ids)) AND id BETWEEN :lo AND :hi"
+            " AND revised = 1)",
+            {"ids": json.dumps(list(lines)), "owner": owner.no} | _range(owner),
+        )
 
     async def again(self, owner: Account, session: int) -> None:
         """Have a session wait for the distillation of lines that were edited behind the cursor."""

@@ -21,8 +21,10 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "accounts", "db", "embedding", "entries", "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages",
-        "pauses", "profile", "promises", "reader", "sealed", "sessions", "timeline", "traces", "waiting", "wanting",
+        "accounts", "db", "departures", "disclosing", "embedding", "entries", "erasures", "facts", "fleeting", "jobs",
+        "journal",
+        "moving", "nulls", "pages", "pauses", "persons", "profile", "promises", "reader", "sealed", "sessions",
+        "timeline", "traces", "usage", "waiting", "wanting",
     )
 )  # fmt: skip
 """The files that speak SQL."""
@@ -50,6 +52,7 @@ KEPT_TO: Mapping[str, tuple[str, ...]] = {
     "apscheduler": ("bot.scheduler",),
     "typer": ("bot.cli", "bot.setup"),
     "pyromark": ("bot.commonmark",),
+    "ahocorasick": ("memory.needles",),
     "telegramify_markdown": ("bot.markdown",),
     "aiosqlite": ("memory.db",),
     "sqlite3": STORES,

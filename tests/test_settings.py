@@ -113,6 +113,17 @@ def test_settings_cannot_be_changed_afterwards() -> None:
         ("zone = 'Mars/Base'", 'zone = "Mars/Base": must be the name of a time zone, like Asia/Shanghai'),
         ("zone = '../x'", "must be the name of a time zone"),
         ("persona = 3", "recollect.toml: persona = 3: must be text in quotes"),
+        (
+            "[personas]\n'telegram' = 'x'",
+            'recollect.toml: [personas] telegram = "telegram": must be a platform and a number',
+        ),
+        (
+            "[personas]\n'signal:1' = 'x'",
+            '[personas] signal:1 = "signal:1": must be a platform and a number, like tele',
+        ),
+        ("[personas]\n'telegram:-1' = ' '", '[personas] telegram:-1 = " ": must say who the bot is there'),
+        ("[personas]\n'telegram:-1' = 3", "[personas] telegram:-1 = 3: must be text in quotes"),
+        ("personas = 3", "recollect.toml: personas"),
         ("data_dir = 3", "data_dir = 3: must be the name of a folder"),
         (
             "recall = 3",
@@ -202,7 +213,7 @@ def test_the_example_can_be_used_as_it_is_and_with_every_line_switched_on(tmp_pa
 def test_every_key_says_what_it_means() -> None:
     tables = [f.annotation for f in Settings.model_fields.values() if f.annotation is not None]
     sections = [table for table in tables if isinstance(table, type) and issubclass(table, Section)]
-    assert len(sections) == 14
+    assert len(sections) == 15
     models: list[type[BaseModel]] = [Credentials, *sections]
     for model in models:
         assert [name for name, field in model.model_fields.items() if not field.description] == []

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.commands.choosing import Choosing
+from bot.commands.disclosing import Disclosing
 from bot.commands.forgetting import Forgetting
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
 from bot.commands.pausing import Pausing
 from bot.commands.remembering import Remembering
 from bot.commands.seeing import Seeing
 from bot.commands.sharing import Sharing
+from bot.commands.spending import Spending
 from bot.commands.talking import Talking
 from bot.message import CommandSpec, Reply
 from config.locales import phrase
@@ -34,10 +36,14 @@ NAMES: Final = (
     "pause",
     "resume",
     "offrecord",
+    "privacy",
+    "export",
     "new",
     "cancel",
+    "retry",
     "language",
     "timezone",
+    "usage",
 )
 PRIVATE_NAMES: Final = frozenset({"start"})
 """Commands that make sense in a private chat alone."""
@@ -59,16 +65,17 @@ class Commands:
     """Runs commands and button presses. Each returns the reply; a wrong one gets a plain word about the right one."""
 
     def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
-        del settings
         self._choosing = Choosing(memory, clock)
         self._groups: tuple[Group, ...] = (
             Talking(memory, clock, lambda: NAMES),
             Seeing(memory, clock),
             Remembering(memory),
             Pausing(memory),
+            Disclosing(memory, clock, settings),
             Forgetting(memory, clock),
             Sharing(memory, clock),
             self._choosing,
+            Spending(memory, clock, settings),
         )
         self._run: dict[str, Run] = {name: run for group in self._groups for name, run in group.runs.items()}
 
