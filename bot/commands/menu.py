@@ -8,6 +8,7 @@ from typing import Final
 
 from bot.commands.choosing import Choosing
 from bot.commands.forgetting import Forgetting
+from bot.commands.linking import Linking
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
 from bot.commands.pausing import Pausing
 from bot.commands.remembering import Remembering
@@ -31,6 +32,8 @@ NAMES: Final = (
     "undo",
     "share",
     "unshare",
+    "link",
+    "unlink",
     "why",
     "pause",
     "resume",
@@ -41,7 +44,7 @@ NAMES: Final = (
     "timezone",
     "usage",
 )
-PRIVATE_NAMES: Final = frozenset({"start"})
+PRIVATE_NAMES: Final = frozenset({"start", "link", "unlink"})
 """Commands that make sense in a private chat alone."""
 LANGUAGES: Final = ("en", "zh", "zh-TW")
 
@@ -69,6 +72,7 @@ class Commands:
             Pausing(memory),
             Forgetting(memory, clock),
             Sharing(memory, clock),
+            Linking(memory, clock),
             self._choosing,
             Spending(memory, clock, settings),
         )
