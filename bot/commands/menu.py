@@ -40,6 +40,7 @@ NAMES: Final = (
     "offrecord",
     "new",
     "cancel",
+    "retry",
     "language",
     "timezone",
     "usage",
