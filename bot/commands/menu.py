@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.commands.choosing import Choosing
+from bot.commands.disclosing import Disclosing
 from bot.commands.forgetting import Forgetting
 from bot.commands.linking import Linking
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
@@ -38,6 +39,8 @@ NAMES: Final = (
     "pause",
     "resume",
     "offrecord",
+    "privacy",
+    "export",
     "new",
     "cancel",
     "retry",
@@ -71,6 +74,7 @@ class Commands:
             Seeing(memory, clock),
             Remembering(memory),
             Pausing(memory),
+            Disclosing(memory, clock, settings),
             Forgetting(memory, clock),
             Sharing(memory, clock),
             Linking(memory, clock),
