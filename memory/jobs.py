@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,20 @@ class Job:
     run: Callable[[datetime], Awaitable[Mapping[str, int]]]
 
 
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """What is known of a job: when it last came to its end (None: never), when it last did something and what.
+
+    ``failures`` counts the runs that broke off since. Times are aware UTC.
+    """
+
+    name: str
+    finished_at: datetime | None
+    did_at: datetime | None
+    counts: Mapping[str, int]
+    failures: int
+
+
 class Runs:
     """Store of when each job last finished, so that a restart neither forgets nor repeats a run.
 
@@ -40,13 +55,42 @@ class Runs:
         # A clock that was set back must not silence a job until it has caught up.
         return bool(now - last >= job.every or last > now)
 
-    async def finished(self, job: Job, *, now: datetime) -> None:
-        """Note that ``job`` ran to its end."""
+    async def finished(self, job: Job, counts: Mapping[str, int], *, now: datetime) -> None:
+        """Note that ``job`` ran to its end; of a run that did something also what, until the next one that does."""
+        did = any(counts.values())
         await self._db.execute(
-            "INSERT INTO job_runs (name, finished_at) VALUES (:name, :at)"
-            " ON CONFLICT (name) DO UPDATE SET finished_at = :at",
-            {"name": job.name, "at": stamp(now)},
+            "INSERT INTO job_runs (name, finished_at, did_at, counts) VALUES (:name, :at, :did_at, :counts)"
+            " ON CONFLICT (name) DO UPDATE SET finished_at = :at, failures = 0, did_at = coalesce(:did_at, did_at),"
+            " counts = iif(:did_at IS NULL, counts, :counts)",
+            {
+                "name": job.name,
+                "at": stamp(now),
+                "did_at": stamp(now) if did else None,
+                "counts": json.dumps(dict(counts)) if did else "{}",
+            },
         )
+
+    async def failed(self, job: Job) -> None:
+        """Count that ``job`` broke off; it is due again at once."""
+        await self._db.execute(
+            "INSERT INTO job_runs (name, finished_at, failures) VALUES (:name, 0, 1)"
+            " ON CONFLICT (name) DO UPDATE SET failures = failures + 1",
+            {"name": job.name},
+        )
+
+    async def all(self) -> list[JobRun]:
+        """What is known of each job, in the order of their names."""
+        rows = await self._db.fetch("SELECT name, finished_at, did_at, counts, failures FROM job_runs ORDER BY name")
+        return [
+            JobRun(
+                row["name"],
+                moment(row["finished_at"]) if row["finished_at"] else None,
+                moment(row["did_at"]),
+                json.loads(row["counts"]),
+                row["failures"],
+            )
+            for row in rows
+        ]
 
 
 async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[str, Mapping[str, int]]:
@@ -62,8 +106,9 @@ async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[s
             counts = await job.run(now)
         except Exception:
             log.exception("job %s failed; it will be tried again", job.name)
+            await runs.failed(job)
             continue
-        await runs.finished(job, now=now)
+        await runs.finished(job, counts, now=now)
         done[job.name] = counts
         if any(counts.values()):
             log.info("job %s: %s", job.name, dict(counts))

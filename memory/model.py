@@ -156,6 +156,7 @@ class Provenance:
     asked_at: datetime | None = None
     ended_at: datetime | None = None
     ended_by: int | None = None
+    cold_at: datetime | None = None
 
     @property
     def unsure(self) -> bool:
