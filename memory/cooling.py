@@ -12,7 +12,8 @@ from memory.stores import Stores
 IMPORTANT: Final = 0.5
 """Above this importance a memory never rests; what rules write has just this, what /remember keeps has more."""
 HARD: Final = tuple(name for name, slot in SLOTS.items() if slot.always)
-"""Attributes that are read on every turn (name, allergies, diet ...): they never rest."""
+"""Attributes that are read on every turn (allergies, diet ...): of others they never rest. The owner's own profile
+never rests at all: it is short, and what it says is asked for once in years."""
 
 
 class Cooling:

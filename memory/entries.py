@@ -250,11 +250,9 @@ class EntryStore(ABC, Generic[E]):
         )
         mine = f"UPDATE {self.table} SET cold_at = :cold WHERE id BETWEEN :lo AND :hi AND"
         async with self._db.transaction():
-            woken = await self._db.execute(
-                f"{mine} cold_at IS NOT NULL AND NOT ({rests} AND :hard IS NOT NULL)", {**values, "cold": None}
-            )
+            woken = await self._db.execute(f"{mine} cold_at IS NOT NULL AND NOT ({rests})", {**values, "cold": None})
             rested = await self._db.execute(
-                f"{mine} cold_at IS NULL AND retired_at IS NULL AND {rests} AND :hard IS NOT NULL",
+                f"{mine} cold_at IS NULL AND retired_at IS NULL AND {rests}",
                 {**values, "cold": stamp(now)},
             )
         return rested, woken

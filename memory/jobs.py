@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from memory.clock import moment, stamp
-from memory.db import Database
+from memory.db import Database, inspect, migrations
 
 log = logging.getLogger(__name__)
+
+_RUNS = "SELECT name, finished_at, did_at, counts, failures FROM job_runs ORDER BY name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +85,21 @@ class Runs:
 
     async def all(self) -> list[JobRun]:
         """What is known of each job, in the order of their names."""
-        rows = await self._db.fetch("SELECT name, finished_at, did_at, counts, failures FROM job_runs ORDER BY name")
-        return [
-            JobRun(
-                row["name"],
-                moment(row["finished_at"]) if row["finished_at"] else None,
-                moment(row["did_at"]),
-                json.loads(row["counts"]),
-                row["failures"],
-            )
-            for row in rows
-        ]
+        return [_run(row) for row in await self._db.fetch(_RUNS)]
+
+
+def last_runs(path: Path) -> list[JobRun]:
+    """What a file tells of its jobs, only read; nothing for one that is new or of an older version."""
+    if inspect(path) < migrations()[-1][0]:
+        return []
+    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        connection.row_factory = sqlite3.Row
+        return [_run(row) for row in connection.execute(_RUNS)]
+
+
+def _run(row: sqlite3.Row) -> JobRun:
+    finished = moment(row["finished_at"]) if row["finished_at"] else None
+    return JobRun(row["name"], finished, moment(row["did_at"]), json.loads(row["counts"]), row["failures"])
 
 
 async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[str, Mapping[str, int]]:

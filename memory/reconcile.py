@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Protocol
 
 from memory import lifetimes
+from memory.apart import Apart
 from memory.batches import MAX_RETIREMENTS, Batch, as_said, by_time, is_told_by, refusal
 from memory.db import Database
 from memory.doubles import doubles
@@ -54,6 +55,7 @@ class Gate:
     def __init__(self, db: Database, stores: Shelf) -> None:
         self._db = db
         self._stores = stores
+        self._apart = Apart(db)
 
     async def admit(
         self, owner: Account, candidates: Sequence[Candidate], *, audience: int, now: datetime

@@ -24,7 +24,7 @@ class Shown:
 
     ``when`` is the time of an event, the next one if it ``recurs``; ``since`` the day it was said; ``until`` the day
     on which it expires, if that is soon. ``shared`` tells that it may be used everywhere, ``grouped`` that it belongs
-    to a group.
+    to a group, ``resting`` that only its own words bring it back.
     """
 
     number: int
@@ -39,6 +39,7 @@ class Shown:
     until: str
     shared: bool
     grouped: bool
+    resting: bool = False
 
 
 def shown(entry: Entry, owner: Account, number: int, *, now: datetime | None = None) -> Shown:
@@ -62,6 +63,7 @@ def shown(entry: Entry, owner: Account, number: int, *, now: datetime | None = N
         until="" if end is None or now is None or end - now > SOON else _last_day(end, zone),
         shared=entry.provenance.audience == EVERYWHERE,
         grouped=entry.provenance.audience not in (PRIVATE, EVERYWHERE),
+        resting=entry.provenance.cold_at is not None,
     )
 
 
