@@ -22,8 +22,8 @@ STORES = tuple(
     f"memory.{name}"
     for name in (
         "accounts", "db", "departures", "embedding", "entries", "erasures", "facts", "fleeting", "jobs", "journal",
-        "moving", "nulls", "pages", "pauses", "persons", "profile", "promises", "reader", "sealed", "sessions",
-        "timeline", "traces", "usage", "waiting", "wanting",
+        "moving", "nulls", "pages", "pauses", "persons", "profile", "promises", "reader", "scrubbing", "sealed",
+        "sessions", "timeline", "traces", "usage", "waiting", "wanting",
     )
 )  # fmt: skip
 """The files that speak SQL."""
