@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.commands.choosing import Choosing
+from bot.commands.disclosing import Disclosing
 from bot.commands.forgetting import Forgetting
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
 from bot.commands.pausing import Pausing
@@ -35,8 +36,11 @@ NAMES: Final = (
     "pause",
     "resume",
     "offrecord",
+    "privacy",
+    "export",
     "new",
     "cancel",
+    "retry",
     "language",
     "timezone",
     "usage",
@@ -67,6 +71,7 @@ class Commands:
             Seeing(memory, clock),
             Remembering(memory),
             Pausing(memory),
+            Disclosing(memory, clock, settings),
             Forgetting(memory, clock),
             Sharing(memory, clock),
             self._choosing,
