@@ -120,7 +120,7 @@ async def run_forget(folder: Path, *, people: int, each: int, facts: int) -> dic
         "scrub_seconds": round(sum(scrub), 3),
         "bytes_before": before,
         "bytes_after": after,
-        "marker_found_in_files": await asyncio.to_thread(_holding, folder),
+        "marker_found_in_files": await asyncio.to_thread(found_in_files, folder),
         "receipts": [dict(owed.notice.data) for owed in receipts],
         "others_untouched": theirs == await _others(path),
     }
@@ -220,7 +220,7 @@ def _size(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.iterdir())
 
 
-def _holding(folder: Path) -> int:
+def found_in_files(folder: Path) -> int:
     """How often the marker stands in any file of a folder, whatever reads those bytes."""
     marker, count = MARKER.encode(), 0
     for path in folder.iterdir():
