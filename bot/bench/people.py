@@ -56,9 +56,9 @@ class GivenVectors:
         return [drawn(text) for text in texts]
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=1_024)
 def drawn(text: str) -> Vector:
-    """The vector of a text: the same for the same text, in no direction in particular."""
+    """The vector of a text: the same for the same text, in no direction in particular. The last ones are kept."""
     seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
     vector = np.random.default_rng(seed).standard_normal(DIMENSIONS, dtype=np.float32)
     return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)

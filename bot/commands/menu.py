@@ -9,6 +9,7 @@ from typing import Final
 from bot.commands.choosing import Choosing
 from bot.commands.disclosing import Disclosing
 from bot.commands.forgetting import Forgetting
+from bot.commands.linking import Linking
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
 from bot.commands.pausing import Pausing
 from bot.commands.remembering import Remembering
@@ -32,6 +33,8 @@ NAMES: Final = (
     "undo",
     "share",
     "unshare",
+    "link",
+    "unlink",
     "why",
     "pause",
     "resume",
@@ -45,7 +48,7 @@ NAMES: Final = (
     "timezone",
     "usage",
 )
-PRIVATE_NAMES: Final = frozenset({"start"})
+PRIVATE_NAMES: Final = frozenset({"start", "link", "unlink"})
 """Commands that make sense in a private chat alone."""
 LANGUAGES: Final = ("en", "zh", "zh-TW")
 
@@ -74,6 +77,7 @@ class Commands:
             Disclosing(memory, clock, settings),
             Forgetting(memory, clock),
             Sharing(memory, clock),
+            Linking(memory, clock),
             self._choosing,
             Spending(memory, clock, settings),
         )
