@@ -46,10 +46,6 @@ async def test_a_new_file_has_the_newest_schema_and_is_readable_by_its_owner_alo
     assert stat.S_IMODE(db.path.stat().st_mode) == 0o600
 
 
-def test_migrations_are_numbered_from_one_without_gap_or_double() -> None:
-    assert [number for number, _, _ in migrations()] == list(range(1, len(migrations()) + 1))
-
-
 async def test_a_second_start_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     await (await Database.open(path)).close()
