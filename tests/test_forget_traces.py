@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import Clock
 from tests.servers.openai_server import OpenAIServer, Request
-from tests.talk import Talk, talking
+from tests.talk import Door, Talk, talking
 from tests.test_forget_forms import holding
 
 SECRET: Final = "valsartan"
@@ -102,27 +102,19 @@ def distilled(request: Request) -> str:
 async def test_a_distillation_under_way_writes_nothing_of_it(
     data_dir: Path, clock: Clock, form: str, *, undone: bool
 ) -> None:
-    reached, go_on = asyncio.Event(), asyncio.Event()
-
-    class Door:
-        """Stands open for all but the first distillation."""
-
-        async def wait(self) -> bool:
-            reached.set()
-            return await go_on.wait()
-
+    door = Door()
     async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
-        server.on("[1]", reply=distilled, hold=Door(), times=1)
+        server.on("[1]", reply=distilled, hold=door, times=1)
         server.on("[1]", reply=distilled)
         server.on(reply="Well.")
         said = f"Every evening I swallow {SECRET} with a glass of water"
         await talk.say(said)
         clock.advance(minutes=31)
         running = asyncio.create_task(talk.app.tick())
-        await reached.wait()
+        await door.reached.wait()
         await talk.say(f"/forget {form}")
         await yes(talk)
-        go_on.set()
+        door.set()
         await running
         assert SECRET not in " ".join(await talk.texts())
         assert SECRET not in str(talk.rows("SELECT text FROM facts"))

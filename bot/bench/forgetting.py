@@ -193,7 +193,7 @@ def _timed(memory: Memory) -> Iterator[list[float]]:
     try:
         yield taken
     finally:
-        del database.scrub  # type: ignore[method-assign]
+        del database.scrub
 
 
 async def _others(path: Path) -> list[str]:
