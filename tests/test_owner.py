@@ -9,6 +9,8 @@ import pytest
 
 import memory.accounts
 import memory.answering
+import memory.apart
+import memory.cooling
 import memory.departures
 import memory.disclosing
 import memory.distill
@@ -20,9 +22,11 @@ import memory.exporting
 import memory.facts
 import memory.fleeting
 import memory.forget
+import memory.forget_together
 import memory.journal
 import memory.linking
 import memory.lists
+import memory.merging
 import memory.moving
 import memory.overview
 import memory.pages
@@ -50,6 +54,9 @@ WALKED: tuple[type, ...] = (
     Memory,
     memory.accounts.Chats,
     memory.answering.Answering,
+    memory.apart.Apart,
+    memory.cooling.Cooling,
+    memory.merging.Merging,
     memory.disclosing.Disclosures,
     memory.distill.Distiller,
     memory.echoes.Echoes,
@@ -59,6 +66,7 @@ WALKED: tuple[type, ...] = (
     memory.erasures.Erasures,
     memory.facts.Facts,
     memory.forget.Forgetting,
+    memory.forget_together.ForgettingTogether,
     memory.fleeting.Fleeting,
     memory.freshness.Freshness,
     memory.journal.Journal,
@@ -93,6 +101,7 @@ WITHOUT_OWNER = {
     ("Memory", "close"): "closes the file",
     ("Memory", "account"): "this is where an owner comes from",
     ("Memory", "known_account"): "this is where an owner comes from",
+    ("Memory", "job_runs"): "names of jobs, times and counts, no memory",
     ("Memory", "run_due"): "housekeeping goes owner by owner inside",
     ("Memory", "notices"): "gives each notice with its owner",
     ("Memory", "author_of"): "this is where an owner comes from: a deletion names a message, not who wrote it",
