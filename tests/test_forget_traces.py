@@ -23,6 +23,7 @@ FORMS: Final = ("valsartan", "last", "since 11:00", "this chat", "everything")
 OF_AN_OWNER: Final = {
     "journal", "profile", "timeline", "facts", "citations", "chunks", "embeddings", "vector_pages", "segments",
     "traces", "offers", "notices", "waiting", "nulls", "session_members", "shown",
+    "kept_apart",
 }  # fmt: skip
 """Tables of which nothing is left of an owner after everything was forgotten, marks without words apart."""
 KEPT: Final = {
@@ -149,7 +150,7 @@ async def test_every_table_is_reached_by_everything_or_left_alone_for_a_reason(d
         clock.advance(minutes=11)
         await talk.app.tick()
         for table in sorted(OF_AN_OWNER - {"session_members", "nulls"}):
-            key = "entry" if table == "citations" else "id"
+            key = {"citations": "entry", "kept_apart": "kept"}.get(table, "id")
             words = " AND text_hash != x''" if table == "journal" else ""
             left = talk.rows(f"SELECT * FROM {table} WHERE {key} < {deletion}{words}")
             assert left == [], table
