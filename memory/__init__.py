@@ -7,6 +7,7 @@ imported.
 from memory.answering import Heard, Waiting
 from memory.block import block, day_of
 from memory.calibrating import Calibration
+from memory.consenting import Choice, Question, Stand
 from memory.db import DATABASE_NAME, DatabaseError, inspect
 from memory.face import Memory, Owed
 from memory.forget import PickError, Plan
@@ -25,6 +26,7 @@ from memory.rules import (
     wants_remembering,
 )
 from memory.script import chinese as chinese_script
+from memory.sensitive import MATTERS, Matter
 from memory.shipped import told_texts as sample_texts
 from memory.slots import label as attribute_label
 from memory.usage import Spent, UsageKind
@@ -33,20 +35,25 @@ from memory.zones import zone_named
 
 __all__ = [
     "DATABASE_NAME",
+    "MATTERS",
     "Calibration",
+    "Choice",
     "DatabaseError",
     "Heard",
     "Line",
     "Listed",
+    "Matter",
     "Memory",
     "Overview",
     "Owed",
     "Page",
     "PickError",
     "Plan",
+    "Question",
     "RecallOptions",
     "Revision",
     "Spent",
+    "Stand",
     "UsageKind",
     "Waiting",
     "asks_about_everything",

@@ -14,6 +14,8 @@ from memory import rules
 from memory.accounts import Accounts, Chats
 from memory.answering import Answering, Heard, Waiting
 from memory.calibrating import Calibration
+from memory.consenting import Consenting
+from memory.consents import Consents
 from memory.db import Database, DatabaseError
 from memory.disclosing import Disclosures
 from memory.distill import Distiller
@@ -39,6 +41,7 @@ from memory.profile import Profile
 from memory.promises import Deletion, Notice, Promises
 from memory.recall import Recall, RecallOptions, visible
 from memory.reconcile import Gate
+from memory.reserve import Reserve
 from memory.revising import Revising, Revision
 from memory.rooms import Rooms
 from memory.sealed import Segments
@@ -110,12 +113,15 @@ class Memory:
         self._indexes = Indexes(self._stores)
         self.sharing = Sharing(db, self._stores, self._indexes)
         """Where the owner's memories may be used."""
-        self._gate = Gate(db, self._stores)
+        self.pauses = Pauses(db, self._chats)
+        consents = Consents(db)
+        patience = timedelta(days=settings.privacy.ask_days)
+        reserve = Reserve(self.pauses, consents, settings.privacy)
+        self._gate = Gate(db, self._stores, reserve=reserve)
         self._moves = Moves(db)
         self.rooms = Rooms(db, self._accounts)
         """Who is in which group."""
         echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
-        self.pauses = Pauses(db, self._chats)
         self.disclosures = Disclosures(db)
         self.exports = Exports(self._accounts, self._chats, self._stores, pauses=self.pauses)
         self._answering = Answering(
@@ -124,7 +130,7 @@ class Memory:
             self._chats,
             self._sessions,
             self._stores,
-            pauses=self.pauses,
+            reserve=reserve,
             rooms=self.rooms,
             echoes=echoes,
         )
@@ -135,12 +141,24 @@ class Memory:
             self._stores,
             gate=self._gate,
             answering=self._answering,
-            pauses=self.pauses,
+            reserve=reserve,
             echoes=echoes,
         )
         self._forgetting = Forgetting(
             db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes), echoes
         )
+        self.consenting = Consenting(
+            db,
+            self._chats,
+            self._sessions,
+            self._stores,
+            consents=consents,
+            reserve=reserve,
+            forgetting=self._forgetting,
+            patience=patience,
+            learn=self.learn,
+        )
+        """What may be kept of sensitive matters."""
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
         )
@@ -162,7 +180,9 @@ class Memory:
             indexes=self._indexes,
             recall=self._recall,
             sealing=Sealing(db, self._stores),
-            fleeting=Fleeting(db, self._accounts, self._sessions, self._stores, answering=self._answering),
+            fleeting=Fleeting(
+                db, self._accounts, self._sessions, self._stores, answering=self._answering, patience=patience
+            ),
             freshness=self._freshness,
             distiller=None
             if completer is None
@@ -174,6 +194,7 @@ class Memory:
                 clock=clock,
                 settings=settings.distil,
                 embeddings=self._stores.embeddings,
+                reserve=reserve,
                 usage=self._stores.usage,
             ),
         )
@@ -282,8 +303,12 @@ class Memory:
 
     async def learn(self, owner: Account, chat: Chat, message: Message) -> list[Decision]:
         """Let the rules read the owner's own words and pass what is certain through the write gate."""
-        if message.role != "user" or message.kind != "said" or message.fleeting:
+        if message.role != "user" or message.kind != "said":
             return []
+        if message.fleeting:
+            refused = not message.held and await self.consenting.refuses(owner, message.text, now=self._clock())
+            reason = "held" if message.held else "sensitive" if refused else ""
+            return [Decision("dropped", reason)] if reason else []
         found = rules.candidates(
             message.text, message_id=message.id, at=message.at, language_hint=owner.language, zone=owner.zone
         )
@@ -297,7 +322,7 @@ class Memory:
             )
         except rules.Refused as refusal:
             return Decision("dropped", refusal.reason)
-        (decision,) = await self._admit(owner, chat, message, [asked])
+        (decision,) = await self._admit(owner, chat, message, [asked], asked_for=True)
         return decision
 
     async def recall(
@@ -510,14 +535,18 @@ class Memory:
         """Give the owner's texts the vectors they lack; returns how many. Raises EmbedderUnavailable."""
         return await self._stores.embeddings.fill(owner)
 
-    async def _admit(self, owner: Account, chat: Chat, message: Message, found: Sequence[Candidate]) -> list[Decision]:
+    async def _admit(
+        self, owner: Account, chat: Chat, message: Message, found: Sequence[Candidate], *, asked_for: bool = False
+    ) -> list[Decision]:
         if not found:
             return []
         async with self._db.transaction():
             if not await self._stores.journal.stands(owner, message):
                 return [Decision("dropped", "withdrawn") for _ in found]
             room = await self._chats.resolved(owner, chat)
-            decisions = await self._gate.admit(owner, found, audience=room.audience, now=self._clock())
-        if any(decision.closed for decision in decisions):
+            decisions = await self._gate.admit(
+                owner, found, audience=room.audience, now=self._clock(), asked_for=asked_for
+            )
+        if any(decision.closed or decision.reason == "held" for decision in decisions):
             self._indexes.forget(owner)
         return decisions

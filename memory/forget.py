@@ -76,6 +76,23 @@ class Forgetting:
         reached = await self._reach(owner, entries, named)
         return Plan(offer.id, tuple(entries), tuple(m for m in reached if chat.private or m.chat == chat.no))
 
+    async def choose(self, owner: Account, chat: Chat, entries: Sequence[int], *, now: datetime) -> Plan | None:
+        """Offer to delete memories that were picked; None when none of them may be shown here any more."""
+        async with self._db.transaction():
+            chosen = [
+                entry
+                for store in self._stores.entries
+                for entry in (await store.get(owner, entries)).values()
+                if covers(entry.provenance.audience, chat.audience)
+            ]
+            if not chosen:
+                return None
+            data = {"entries": [entry.id for entry in chosen], "lines": []}
+            offer = await self._stores.promises.offer(owner, chat.no, "forget", data, expires_at=now + OFFER_LASTS)
+        self._named.pop((owner.no, chat.no), None)
+        reached = await self._reach(owner, chosen, [])
+        return Plan(offer.id, tuple(chosen), tuple(m for m in reached if chat.private or m.chat == chat.no))
+
     async def pending(self, owner: Account, chat: Chat, *, now: datetime) -> Offer | None:
         """The plan that waits for a yes in this chat."""
         return await self._stores.promises.offered(owner, chat.no, "forget", now=now)

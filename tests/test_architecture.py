@@ -21,8 +21,8 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "accounts", "db", "departures", "disclosing", "embedding", "entries", "facts", "fleeting", "jobs", "journal",
-        "moving", "nulls", "pages", "pauses", "persons", "profile", "promises", "reader", "sealed", "sessions",
+        "accounts", "consents", "db", "departures", "disclosing", "embedding", "entries", "facts", "fleeting", "jobs",
+        "journal", "moving", "nulls", "pages", "pauses", "persons", "profile", "promises", "reader", "sealed", "sessions",
         "timeline", "traces", "usage", "waiting", "wanting",
     )
 )  # fmt: skip

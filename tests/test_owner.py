@@ -9,6 +9,8 @@ import pytest
 
 import memory.accounts
 import memory.answering
+import memory.consenting
+import memory.consents
 import memory.departures
 import memory.disclosing
 import memory.distill
@@ -43,6 +45,9 @@ WALKED: tuple[type, ...] = (
     Memory,
     memory.accounts.Chats,
     memory.answering.Answering,
+    memory.consenting.Consenting,
+    memory.consents.Consents,
+    memory.reserve.Reserve,
     memory.disclosing.Disclosures,
     memory.distill.Distiller,
     memory.echoes.Echoes,
@@ -88,6 +93,7 @@ WITHOUT_OWNER = {
     ("Answering", "waiting"): "gives each message that waits with its owner, at a start",
     ("Fleeting", "owners"): "returns account numbers, no memory",
     ("Fleeting", "sweep"): "goes owner by owner inside",
+    ("Reserve", "answering"): "marks the reply it is handed, reads nothing",
     ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Rooms", "removed"): "the bot itself is gone: every member of the group in turn, no memory is read",

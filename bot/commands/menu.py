@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.commands.choosing import Choosing
+from bot.commands.consenting import Consenting
 from bot.commands.disclosing import Disclosing
 from bot.commands.forgetting import Forgetting
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
@@ -64,13 +65,15 @@ class Commands:
     """Runs commands and button presses. Each returns the reply; a wrong one gets a plain word about the right one."""
 
     def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
+        consenting = Consenting(memory)
         self._choosing = Choosing(memory, clock)
         self._groups: tuple[Group, ...] = (
             Talking(memory, clock, lambda: NAMES),
             Seeing(memory, clock),
             Remembering(memory),
             Pausing(memory),
-            Disclosing(memory, clock, settings),
+            consenting,
+            Disclosing(memory, clock, settings, consenting),
             Forgetting(memory, clock),
             Sharing(memory, clock),
             self._choosing,
