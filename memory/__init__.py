@@ -10,7 +10,7 @@ from memory.calibrating import Calibration
 from memory.consenting import Choice, Question, Stand
 from memory.db import DATABASE_NAME, DatabaseError, inspect
 from memory.face import Memory, Owed
-from memory.forget import PickError, Plan
+from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
 from memory.journal import Line
 from memory.lexicon import is_question
 from memory.lists import Listed, Page
@@ -49,11 +49,13 @@ __all__ = [
     "Page",
     "PickError",
     "Plan",
+    "PrivateOnlyError",
     "Question",
     "RecallOptions",
     "Revision",
     "Spent",
     "Stand",
+    "UntypedError",
     "UsageKind",
     "Waiting",
     "asks_about_everything",

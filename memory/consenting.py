@@ -41,7 +41,10 @@ class Stand:
 
 
 class Consenting:
-    """The owner's words about sensitive matters. ``learn`` is what a line that may be kept is given to."""
+    """The owner's words about sensitive matters. ``learn`` is what a line that may be kept is given to.
+
+    ``changed`` is told whose lines are other ones now.
+    """
 
     def __init__(
         self,
@@ -55,6 +58,7 @@ class Consenting:
         forgetting: Forgetting,
         patience: timedelta,
         learn: Learn,
+        changed: Callable[[Account], None],
     ) -> None:
         self._db = db
         self._chats = chats
@@ -65,6 +69,7 @@ class Consenting:
         self._forgetting = forgetting
         self._patience = patience
         self._learn = learn
+        self._changed = changed
 
     async def refuses(self, owner: Account, text: str, *, now: datetime) -> bool:
         """Whether a text touches a matter of which nothing is kept."""
@@ -103,6 +108,7 @@ class Consenting:
             for line in freed:
                 await self._sessions.rewind(owner, line.session, before=line.id)
         lines = await self._stores.journal.lines(owner, [line.id for line in freed])
+        self._changed(owner)
         for line in lines.values():
             await self._learn(owner, await self._chats.numbered(owner, line.chat), line)
         return len(freed)

@@ -56,7 +56,7 @@ class Consents:
     async def held(self, owner: Account) -> list[tuple[Message, frozenset[Matter]]]:
         """The lines that wait for the owner's word, oldest first, each with the matters it waits for."""
         rows = await self._db.fetch(
-            f"SELECT {LINE} FROM journal j WHERE j.held IS NOT NULL AND j.id BETWEEN ? AND ? ORDER BY j.id",
+            f"SELECT {LINE} FROM journal j WHERE j.held != '' AND j.id BETWEEN ? AND ? ORDER BY j.id",
             (owner.first_id, owner.last_id),
         )
         return [(line(row), parted(row["held"])) for row in rows]
@@ -74,17 +74,26 @@ class Consents:
         )
 
     async def waits_for(self, owner: Account, id_: int, found: Collection[Matter]) -> None:
-        """Have a held line wait for these matters alone; for none it is an ordinary line from now on."""
+        """Have a held line wait for these matters alone; for none it is an ordinary line that was agreed to."""
         await self._db.execute(
-            "UPDATE journal SET held = :held, fleeting = :held IS NOT NULL WHERE id = :id AND id BETWEEN :lo AND :hi"
-            " AND held IS NOT NULL",
-            {"held": joined(found) or None, "id": id_, "lo": owner.first_id, "hi": owner.last_id},
+            "UPDATE journal SET held = :held, fleeting = :held != '' WHERE id = :id AND id BETWEEN :lo AND :hi"
+            " AND held != ''",
+            {"held": joined(found), "id": id_, "lo": owner.first_id, "hi": owner.last_id},
         )
 
     async def let_go(self, owner: Account, ids: Iterable[int]) -> None:
         """Have held lines wait no more: they go as what was said off the record does."""
         await self._db.execute(
             "UPDATE journal SET held = NULL WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?"
-            " AND held IS NOT NULL",
+            " AND held != ''",
             (json.dumps(list(ids)), owner.first_id, owner.last_id),
         )
+
+    async def agreed(self, owner: Account, ids: Collection[int]) -> bool:
+        """Whether the owner has agreed to have every one of these lines kept."""
+        rows = await self._db.fetch(
+            "SELECT count(*) AS agreed FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?"
+            " AND held = ''",
+            (json.dumps(list(ids)), owner.first_id, owner.last_id),
+        )
+        return int(rows[0]["agreed"]) == len(set(ids))

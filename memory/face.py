@@ -144,8 +144,13 @@ class Memory:
             reserve=reserve,
             echoes=echoes,
         )
-        self._forgetting = Forgetting(
-            db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes), echoes
+        self.forgetting = Forgetting(
+            db,
+            self._stores,
+            self._sessions,
+            timedelta(minutes=settings.forget.undo_minutes),
+            echoes,
+            changed=self._changed,
         )
         self.consenting = Consenting(
             db,
@@ -154,9 +159,10 @@ class Memory:
             self._stores,
             consents=consents,
             reserve=reserve,
-            forgetting=self._forgetting,
+            forgetting=self.forgetting,
             patience=patience,
             learn=self.learn,
+            changed=self._changed,
         )
         """What may be kept of sensitive matters."""
         self._recall = Recall(
@@ -175,7 +181,7 @@ class Memory:
             self._accounts,
             self._sessions,
             self._stores,
-            forgetting=self._forgetting,
+            forgetting=self.forgetting,
             gate=self._gate,
             indexes=self._indexes,
             recall=self._recall,
@@ -462,28 +468,22 @@ class Memory:
         return await self._stores.traces.latest(owner, chat)
 
     async def plan_forgetting(self, owner: Account, chat: Chat, words: str, *, now: datetime) -> Plan | None:
-        """Offer to delete what ``words`` name; None when nothing matches. Nothing is deleted."""
-        return await self._forgetting.plan(owner, chat, words, now=now)
+        """Offer to delete what ``words`` mean; None when nothing matches. Nothing is deleted."""
+        return await self.forgetting.plan(owner, chat, words, now=now)
 
     async def pending_forgetting(self, owner: Account, chat: Chat, *, now: datetime) -> int | None:
         """Id of the offer that waits for a yes in this chat."""
-        offer = await self._forgetting.pending(owner, chat, now=now)
+        offer = await self.forgetting.pending(owner, chat, now=now)
         return None if offer is None else offer.id
 
     async def forget(
-        self, owner: Account, offer: int, *, picks: Sequence[int] | None, now: datetime
+        self, owner: Account, offer: int, *, picks: Sequence[int] | None, now: datetime, typed: bool = False
     ) -> Deletion | None:
         """Carry out an offer (``picks``: 1-based numbers of its entries, None: all of it). Hidden at once.
 
-        None when the offer is not open any more. Raises memory.forget.PickError for a number it does not have.
+        None when the offer is not open any more. Raises as :meth:`memory.forget.Forgetting.carry_out`.
         """
-        deletion = await self._forgetting.carry_out(owner, offer, picks=picks, now=now)
-        self._indexes.forget(owner)
-        return deletion
-
-    async def keep(self, owner: Account, offer: int, *, now: datetime) -> bool:
-        """Close an offer without deleting; whether it was open."""
-        return await self._forgetting.cancel(owner, offer, now=now)
+        return await self.forgetting.carry_out(owner, offer, picks=picks, now=now, typed=typed)
 
     async def undo(
         self, owner: Account, deletion: int | None = None, *, now: datetime, asked_at: datetime | None = None
@@ -492,10 +492,7 @@ class Memory:
 
         ``asked_at`` is the time of the request: delivered twice, it undoes once.
         """
-        undone = await self._forgetting.undo(owner, deletion, now=now, asked_at=asked_at)
-        self._indexes.forget(owner)
-        self._stores.embeddings.disturbed(owner)
-        return undone
+        return await self.forgetting.undo(owner, deletion, now=now, asked_at=asked_at)
 
     async def notices(self) -> list[Owed]:
         """Every notice owed, oldest first."""
@@ -534,6 +531,11 @@ class Memory:
     async def embed(self, owner: Account) -> int:
         """Give the owner's texts the vectors they lack; returns how many. Raises EmbedderUnavailable."""
         return await self._stores.embeddings.fill(owner)
+
+    def _changed(self, owner: Account) -> None:
+        """What the owner may see is another thing now: nothing kept of it in memory holds any more."""
+        self._indexes.forget(owner)
+        self._stores.embeddings.disturbed(owner)
 
     async def _admit(
         self, owner: Account, chat: Chat, message: Message, found: Sequence[Candidate], *, asked_for: bool = False

@@ -52,7 +52,7 @@ class Fleeting:
         """
         rows = await self._db.fetch(
             "SELECT j.id FROM journal j JOIN sessions s ON s.no = j.session WHERE j.fleeting = 1"
-            " AND j.id BETWEEN :lo AND :hi AND (j.held IS NOT NULL AND j.at <= :patient OR j.held IS NULL"
+            " AND j.id BETWEEN :lo AND :hi AND (j.held != '' AND j.at <= :patient OR j.held IS NULL"
             f" AND (j.at <= :day OR {OVER} AND NOT EXISTS (SELECT 1 FROM waiting w WHERE w.id = j.id"
             " OR w.reply = j.id))) ORDER BY j.id",
             {

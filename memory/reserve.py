@@ -59,6 +59,8 @@ class Reserve:
         refused, asking = await self._apart(owner, lambda: matters_of(candidate), now=now)
         if refused:
             return "skip", refused
+        if asking and await self._consents.agreed(owner, [citation.message for citation in candidate.citations]):
+            return "keep", ()
         return ("ask", asking) if asking else ("keep", ())
 
     async def refuses(self, owner: Account, text: str, *, now: datetime) -> bool:

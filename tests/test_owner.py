@@ -16,6 +16,8 @@ import memory.disclosing
 import memory.distill
 import memory.echoes
 import memory.embedding
+import memory.erasing
+import memory.erasures
 import memory.exporting
 import memory.facts
 import memory.fleeting
@@ -28,6 +30,7 @@ import memory.pages
 import memory.pauses
 import memory.profile
 import memory.promises
+import memory.reach
 import memory.recall
 import memory.reconcile
 import memory.revising
@@ -53,6 +56,8 @@ WALKED: tuple[type, ...] = (
     memory.echoes.Echoes,
     memory.embedding.Embeddings,
     memory.exporting.Exports,
+    memory.erasing.Erasing,
+    memory.erasures.Erasures,
     memory.facts.Facts,
     memory.forget.Forgetting,
     memory.fleeting.Fleeting,
@@ -63,6 +68,7 @@ WALKED: tuple[type, ...] = (
     memory.overview.Overviews,
     memory.profile.Profile,
     memory.promises.Promises,
+    memory.reach.Reach,
     memory.recall.Recall,
     memory.reconcile.Gate,
     memory.revising.Revising,
