@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from config.settings import Settings
 from memory import rules
@@ -392,7 +392,17 @@ class Memory:
 
     async def settled(self, owner: Account, message: int, *more: int) -> None:
         """Lines wait no more: their answer was delivered, cancelled or given up."""
-        await self._stores.waits.remove(owner, (message, *more))
+        await self._stores.waits.delivered(owner, (message, *more))
+
+    async def again(self, owner: Account, chat: Chat, command: Message) -> Waiting | Literal["nothing", "busy"]:
+        """Have the owner's last message in a chat wait for another answer in place of the one it had.
+
+        The old answer is erased, and ``command``, which asks for this, waits no more. "busy" when the last message
+        still waits for its answer, "nothing" when there is none that could be answered again.
+        """
+        found = await self._answering.again(owner, chat, command.id)
+        self._indexes.forget(owner)
+        return found
 
     async def waits(self, owner: Account, message: int) -> bool:
         """Whether a line waits for an answer, be it only for the delivery of one."""

@@ -208,6 +208,16 @@ class Journal:
         )
         return [line(row) for row in rows]
 
+    async def last_asked(self, owner: Account, chat: Chat) -> Message | None:
+        """The owner's newest message in a chat that is no command; without its words if it had none."""
+        rows = await self._db.fetch(
+            f"SELECT {LINE} FROM journal j WHERE j.id BETWEEN ? AND ? AND j.chat = ? AND j.role = 'user'"
+            " AND j.hidden_by IS NULL AND (j.kind != 'command' OR EXISTS (SELECT 1 FROM journal r"
+            " WHERE r.answers = j.id AND r.kind != 'command')) ORDER BY j.id DESC LIMIT 1",
+            (owner.first_id, owner.last_id, chat.no),
+        )
+        return line(rows[0]) if rows else None
+
     async def merge(self, owner: Account, ids: Collection[int], turn: int) -> None:
         """Note that the reply to line ``turn`` answers these lines, too, and that line none but itself."""
         await self._db.execute(

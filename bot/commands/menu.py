@@ -41,6 +41,7 @@ NAMES: Final = (
     "export",
     "new",
     "cancel",
+    "retry",
     "language",
     "timezone",
     "usage",
