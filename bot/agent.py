@@ -243,7 +243,8 @@ class Agent:
             max_tokens=self._recall_tokens,
             exclude=self._seen_anyway(turn, earlier),
             asked=turn.last.message.id,
-            context=tuple(line.text for line in earlier[-CONTEXT_TURNS:]),
+            context=tuple(line.text for line in earlier[-CONTEXT_TURNS:] if not line.fleeting),
+            by_words=turn.is_fleeting,
             everything=asks_about_everything(text),
         )
         try:

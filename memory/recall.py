@@ -64,7 +64,8 @@ class RecallOptions:
     ``exclude`` are journal lines the model sees anyway; ``asked`` is the line of the question itself, which
     counts for nothing (its neighbours would hear its words); ``context`` are the turns before, newest last, read
     only when the question needs them; ``everything`` gives all that is known instead of what matches; ``without``
-    names terms of the score that are left out, to measure what each is worth.
+    names terms of the score that are left out, to measure what each is worth; ``by_words`` tells that the question
+    is to leave no trace: it goes to no embedder and no other model.
     """
 
     max_tokens: int | None = None
@@ -74,6 +75,7 @@ class RecallOptions:
     context: tuple[str, ...] = ()
     everything: bool = False
     without: frozenset[str] = frozenset()
+    by_words: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,9 @@ class Recall:
         if question.strip() and not options.everything:
             judged, hits = await self._found(owner, question, limits, options=options, notes=notes)
         # A model is asked outside the queue: while it answers, others may recall.
-        candidates = await self._ordered(owner, question, judged.candidates, limits, notes)
+        candidates = judged.candidates
+        if not options.by_words:
+            candidates = await self._ordered(owner, question, candidates, limits, notes)
         async with self._at_once:
             shelf = self._shelf(owner, options, settled=not judged.fused)
             reading = partial(self._first_read, owner, candidates, room=room, now=now)
@@ -204,7 +208,7 @@ class Recall:
         asked = await self._asked(owner, question, now=limits.now, options=options, notes=notes)
         async with self._at_once:
             first, hits = await self._judge(owner, asked, limits)
-        if self._rewriter is None or not _unclear(question, first, limits):
+        if self._rewriter is None or options.by_words or not _unclear(question, first, limits):
             return first, hits
         queries, note = await self._rewriter.queries(owner, question, context=options.context, now=limits.now)
         notes.append(note)
@@ -279,7 +283,11 @@ class Recall:
     ) -> _Asked:
         """The question made ready; all that waits for the embedder is in here."""
         search = _search_text(question, options.context)
-        vector = await self._vector(owner, search, notes)
+        vector = None
+        if options.by_words:
+            notes.append("by words alone")
+        else:
+            vector = await self._vector(owner, search, notes)
         foreign = self._shipped.probes(asked_in(search))
         named_dates = tuple(dates.partial(question))
         ready = Question(
