@@ -130,7 +130,7 @@ class Day:
 
     async def take_back(self) -> None:
         if self.said:
-            user, chat, number, _ = self.random.choice(self.said)
+            _, chat, number, _ = self.random.choice(self.said)
             ref = ChatRef(PLATFORM, chat, private=chat != GROUP)
             await self._submit(Deleted(ref, (number,), self.clock.advance(seconds=5)))
 
