@@ -27,7 +27,8 @@ from tests.talk import PLATFORM, Screen, Talk, talking
 STEPS: Final = 45
 PEOPLE: Final = ("1001", "2002")
 GROUP: Final = "group:1"
-BY_WORDS: Final = RecallOptions(by_words=True)
+QUESTIONS: Final = ("What do I like, and what did I say?", "And why that one?")
+BY_WORDS: Final = RecallOptions(by_words=True, threshold=False)
 MARKER: Final = re.compile(r"\bz[a-z]{7}q\b")
 """A word that stands for nothing, so that wherever it is found it came from the one who said it."""
 
@@ -106,9 +107,7 @@ class Day:
 
     async def ask(self) -> None:
         user, chat = self.place()
-        await self._tell(
-            user, chat, "What do I like, and what did I just tell you?", secret=(user, chat) in self.paused
-        )
+        await self._tell(user, chat, self.random.choice(QUESTIONS), secret=(user, chat) in self.paused)
 
     async def pause(self) -> None:
         user, chat = self.place()
@@ -142,6 +141,10 @@ class Day:
 
     async def let_time_pass(self) -> None:
         self.clock.advance(minutes=self.random.choice((3, 20, 45, 400)))
+        if self.random.random() < 1 / 3:
+            # Nothing may rest on which of the jobs comes first.
+            for job in reversed(self.talk.app.memory.jobs):
+                await job.run(self.clock())
         await self.talk.app.tick()
 
     async def begin_anew(self) -> None:
