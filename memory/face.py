@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -30,16 +30,18 @@ from memory.housekeeping import Housekeeping
 from memory.index import Indexes
 from memory.jobs import Job, Runs, run_due
 from memory.journal import Journal, Line
+from memory.linking import Linking
 from memory.lists import Lists
 from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
 from memory.moving import Moves
 from memory.nulls import Nulls
 from memory.overview import Overviews
 from memory.pauses import Pauses
+from memory.persons import Persons
 from memory.ports import Clock, Completer, Embedder, Reranker, TokenCounter
 from memory.profile import Profile
 from memory.promises import Deletion, Notice, Promises
-from memory.recall import Recall, RecallOptions, visible
+from memory.recall import Recall, RecallOptions
 from memory.reconcile import Gate
 from memory.reserve import Reserve
 from memory.revising import Revising, Revision
@@ -50,6 +52,7 @@ from memory.sessions import Sessions
 from memory.sharing import Sharing
 from memory.stores import Stores
 from memory.timeline import Timeline
+from memory.together import Together
 from memory.traces import Trace, Traces
 from memory.waiting import Waits
 
@@ -106,12 +109,18 @@ class Memory:
             nulls=Nulls(db),
             db=db,
         )
-        self.lists = Lists(self._stores, self._chats)
+        self.rooms = Rooms(db, self._accounts)
+        """Who is in which group."""
+        persons = Persons(db)
+        self._together = Together(self._accounts, persons, self.rooms, self._stores)
+        self.linking = Linking(db, self._accounts, persons, self._stores.promises)
+        """Which accounts are one person."""
+        self.lists = Lists(self._stores, self._chats, self._together)
         """What the owner was shown under which number."""
         self.usage = self._stores.usage
         """What the owner's chats cost."""
         self._indexes = Indexes(self._stores)
-        self.sharing = Sharing(db, self._stores, self._indexes)
+        self.sharing = Sharing(db, self._stores, self._indexes, self._together)
         """Where the owner's memories may be used."""
         self.pauses = Pauses(db, self._chats)
         consents = Consents(db)
@@ -119,8 +128,6 @@ class Memory:
         reserve = Reserve(self.pauses, consents, settings.privacy)
         self._gate = Gate(db, self._stores, reserve=reserve)
         self._moves = Moves(db)
-        self.rooms = Rooms(db, self._accounts)
-        """Who is in which group."""
         echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
         self.disclosures = Disclosures(db)
         self.exports = Exports(self._accounts, self._chats, self._stores, pauses=self.pauses)
@@ -168,7 +175,7 @@ class Memory:
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
         )
-        self.overview = Overviews(self._stores, self._recall)
+        self.overview = Overviews(self._together, self._recall)
         """What is known, in groups a person reads."""
         self._freshness = Freshness(
             self._stores.embeddings,
@@ -339,10 +346,17 @@ class Memory:
         Only what may be used in that room, only what holds at that time, within the budget and above the
         threshold of ``options`` (the settings' by default). May be empty, and says why.
         """
-        room = await self.rooms.seen_by(owner, room)
-        await self._freshness.before_recall(owner, room, now=now)
         chosen = options or RecallOptions(max_tokens=self._settings.recall.max_tokens)
-        return await self._recall.recall(owner, question, now=now, room=room, options=chosen)
+        places = await self._together.places(owner, room)
+        found = []
+        for place in places:
+            await self._freshness.before_recall(place.account, place.room, now=now)
+            more = chosen if place is places[0] else replace(chosen, asker=owner)
+            part = await self._recall.recall(place.account, question, now=now, room=place.room, options=more)
+            found.append((place, part))
+        if len(found) == 1:
+            return found[0][1]
+        return await self._together.joined(found, now=now, shelf=self._recall.shelf(owner, chosen, settled=True))
 
     async def window(
         self, owner: Account, chat: Chat, *, now: datetime, limit: int = 200, but: Collection[int] = ()
@@ -454,13 +468,7 @@ class Memory:
 
     async def known(self, owner: Account, *, room: Chat, now: datetime) -> list[Entry]:
         """What holds now and may be shown in ``room``: profile, events, facts, each in order of writing."""
-        room = await self.rooms.seen_by(owner, room)
-        return [
-            entry
-            for store in self._stores.entries
-            for entry in await store.live(owner, now=now)
-            if visible(entry.provenance.audience, room)
-        ]
+        return await self._together.known(owner, room=room, now=now)
 
     async def history(self, owner: Account) -> list[Entry]:
         """Everything but what was forgotten: live, superseded and expired memories."""
@@ -468,10 +476,7 @@ class Memory:
 
     async def entries(self, owner: Account, ids: Sequence[int]) -> dict[int, Entry | Message]:
         """The owner's visible memories and journal lines among ``ids``."""
-        found: dict[int, Entry | Message] = {**await self._stores.journal.lines(owner, ids)}
-        for store in self._stores.entries:
-            found |= await store.get(owner, ids)
-        return found
+        return await self._together.entries(owner, ids)
 
     async def why(self, owner: Account, chat: Chat) -> Trace | None:
         """The trace of the newest reply in a chat."""

@@ -35,7 +35,7 @@ MARKER: Final = re.compile(r"\bz[a-z]{7}q\b")
 
 def background(request: Request) -> bool:
     """Whether a request is none of a talk: a distillation, a verdict."""
-    return not request.body.get("stream")
+    return "\nNew:\n" in request.prompt
 
 
 def parrot(request: Request) -> str:
