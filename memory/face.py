@@ -32,7 +32,7 @@ from memory.jobs import Job, Runs, run_due
 from memory.journal import Journal, Line
 from memory.linking import Linking
 from memory.lists import Lists
-from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
+from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, ProfileLine, Recollection
 from memory.moving import Moves
 from memory.nulls import Nulls
 from memory.overview import Overviews
@@ -45,6 +45,7 @@ from memory.recall import Recall, RecallOptions
 from memory.reconcile import Gate
 from memory.reserve import Reserve
 from memory.revising import Revising, Revision
+from memory.rezoning import Rezoning
 from memory.rooms import Rooms
 from memory.sealed import Segments
 from memory.sealing import Sealing
@@ -123,14 +124,17 @@ class Memory:
         self.sharing = Sharing(db, self._stores, self._indexes, self._together)
         """Where the owner's memories may be used."""
         self.pauses = Pauses(db, self._chats)
+        self.exports = Exports(
+            self._accounts, self._chats, self._stores, pauses=self.pauses, linked=self.linking.linked
+        )
         consents = Consents(db)
         patience = timedelta(days=settings.privacy.ask_days)
         reserve = Reserve(self.pauses, consents, settings.privacy)
         self._gate = Gate(db, self._stores, reserve=reserve)
+        self._rezoning = Rezoning(db, self._accounts, self._stores.timeline, self._indexes)
         self._moves = Moves(db)
         echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
         self.disclosures = Disclosures(db)
-        self.exports = Exports(self._accounts, self._chats, self._stores, pauses=self.pauses)
         self._answering = Answering(
             db,
             self._accounts,
@@ -189,6 +193,7 @@ class Memory:
             self._sessions,
             self._stores,
             forgetting=self.forgetting,
+            rezoning=self._rezoning,
             gate=self._gate,
             indexes=self._indexes,
             recall=self._recall,
@@ -266,6 +271,7 @@ class Memory:
     async def fix_zone(self, owner: Account, zone: str | None) -> None:
         """Reckon the owner's times in a zone (IANA) they chose; None goes by what they say of where they are."""
         await self._accounts.fix_zone(owner, zone)
+        await self._rezoning.settle(owner)
 
     async def ask_zone(self, owner: Account, decisions: Sequence[Decision]) -> bool:
         """Whether to ask the owner for their zone now, once in a lifetime: a time of day was kept in a guessed one."""
@@ -566,4 +572,6 @@ class Memory:
             )
         if any(decision.closed or decision.reason == "held" for decision in decisions):
             self._indexes.forget(owner)
+        if any(isinstance(decision.entry, ProfileLine) for decision in decisions):
+            await self._rezoning.settle(owner)
         return decisions

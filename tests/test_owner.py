@@ -36,6 +36,7 @@ import memory.reach
 import memory.recall
 import memory.reconcile
 import memory.revising
+import memory.rezoning
 import memory.rooms
 import memory.sealed
 import memory.sessions
@@ -75,6 +76,7 @@ WALKED: tuple[type, ...] = (
     memory.recall.Recall,
     memory.reconcile.Gate,
     memory.revising.Revising,
+    memory.rezoning.Rezoning,
     memory.pages.Pages,
     memory.pauses.Pauses,
     memory.sealed.Segments,
