@@ -9,6 +9,7 @@ from typing import Final
 from bot.commands.choosing import Choosing
 from bot.commands.consenting import Consenting
 from bot.commands.disclosing import Disclosing
+from bot.commands.folding import Folding
 from bot.commands.forgetting import Forgetting
 from bot.commands.linking import Linking
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
@@ -71,6 +72,7 @@ class Commands:
     def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
         consenting = Consenting(memory)
         self._choosing = Choosing(memory, clock)
+        folding = Folding(memory, clock)
         self._groups: tuple[Group, ...] = (
             Talking(memory, clock, lambda: NAMES),
             Seeing(memory, clock),
@@ -78,7 +80,8 @@ class Commands:
             Pausing(memory),
             consenting,
             Disclosing(memory, clock, settings, consenting),
-            Forgetting(memory, clock),
+            Forgetting(memory, clock, folding),
+            folding,
             Sharing(memory, clock),
             Linking(memory, clock),
             self._choosing,
