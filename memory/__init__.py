@@ -14,6 +14,7 @@ from memory.journal import Line
 from memory.lexicon import is_question
 from memory.lists import Listed, Page
 from memory.overview import Overview, next_time
+from memory.reasons import Explained, Fate, Reason, rests_on_memory
 from memory.recall import RecallOptions
 from memory.revising import Revision
 from memory.rules import (
@@ -33,6 +34,8 @@ __all__ = [
     "DATABASE_NAME",
     "Calibration",
     "DatabaseError",
+    "Explained",
+    "Fate",
     "Heard",
     "Line",
     "Listed",
@@ -42,6 +45,7 @@ __all__ = [
     "Page",
     "PickError",
     "Plan",
+    "Reason",
     "RecallOptions",
     "Revision",
     "Waiting",
@@ -56,6 +60,7 @@ __all__ = [
     "is_small_talk",
     "next_time",
     "off_the_record",
+    "rests_on_memory",
     "sample_texts",
     "wants_forgetting",
     "wants_remembering",

@@ -34,6 +34,7 @@ from memory.pauses import Pauses
 from memory.ports import Clock, Completer, Embedder, Reranker, TokenCounter
 from memory.profile import Profile
 from memory.promises import Deletion, Notice, Promises
+from memory.reasons import Reasons
 from memory.recall import Recall, RecallOptions, visible
 from memory.reconcile import Gate
 from memory.revising import Revising, Revision
@@ -43,7 +44,7 @@ from memory.sessions import Sessions
 from memory.sharing import Sharing
 from memory.stores import Stores
 from memory.timeline import Timeline
-from memory.traces import Trace, Traces
+from memory.traces import Traces
 from memory.waiting import Waits
 
 log = logging.getLogger(__name__)
@@ -123,6 +124,8 @@ class Memory:
         )
         self.overview = Overviews(self._stores, self._recall)
         """What is known, in groups a person reads."""
+        self.reasons = Reasons(self._stores)
+        """Why an answer was as it was."""
         self._freshness = Freshness(
             self._stores.embeddings,
             self._sessions,
@@ -297,10 +300,7 @@ class Memory:
         return await self._answering.window(owner, chat, now=now, limit=limit, but=but)
 
     async def shown(self, owner: Account, message: int, platform_id: str | None) -> None:
-        """Note that a first message of the answer to a line may go out (None), or the id of one that did.
-
-        Nothing happens for a line that does not wait.
-        """
+        """Note that a first message of the answer to a line may go out (None), or the id of one that did."""
         await self._stores.waits.shown(owner, message, platform_id)
 
     async def unbegun(self, owner: Account, message: int) -> None:
@@ -404,10 +404,6 @@ class Memory:
         for store in self._stores.entries:
             found |= await store.get(owner, ids)
         return found
-
-    async def why(self, owner: Account, chat: Chat) -> Trace | None:
-        """The trace of the newest reply in a chat."""
-        return await self._stores.traces.latest(owner, chat)
 
     async def plan_forgetting(self, owner: Account, chat: Chat, words: str, *, now: datetime) -> Plan | None:
         """Offer to delete what ``words`` name; None when nothing matches. Nothing is deleted."""

@@ -56,12 +56,22 @@ class Waits:
         return bool(rows)
 
     async def shown(self, owner: Account, message: int, platform_id: str | None) -> None:
-        """Note that a message of the answer may go out (None), or the platform's id of one that did."""
+        """Note that a message of the answer may go out (None), or the platform's id of one that did.
+
+        Of a line that waits no more, because the words of its answer are not kept, the id belongs to that answer.
+        """
         change = "begun = 1" if platform_id is None else "shown = json_insert(shown, '$[#]', :shown)"
-        await self._db.execute(
-            f"UPDATE waiting SET {change} WHERE id = :id AND id BETWEEN :lo AND :hi",
-            {"shown": platform_id, "id": message, "lo": owner.first_id, "hi": owner.last_id},
-        )
+        values = {"shown": platform_id, "id": message, "lo": owner.first_id, "hi": owner.last_id}
+        async with self._db.transaction():
+            waited = await self._db.execute(
+                f"UPDATE waiting SET {change} WHERE id = :id AND id BETWEEN :lo AND :hi", values
+            )
+            if platform_id is not None and not waited:
+                await self._db.execute(
+                    "INSERT OR IGNORE INTO posted (line, platform_id) SELECT max(j.id), :shown FROM journal j"
+                    " WHERE j.answers = :id AND j.id BETWEEN :lo AND :hi HAVING max(j.id) IS NOT NULL",
+                    values,
+                )
 
     async def unbegun(self, owner: Account, message: int) -> None:
         """Note that nothing of the answer went out after all; ids of what did are kept."""
@@ -78,11 +88,16 @@ class Waits:
         )
 
     async def remove(self, owner: Account, messages: Iterable[int]) -> int:
-        """Have these lines wait no more; returns how many did."""
-        return await self._db.execute(
-            "DELETE FROM waiting WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?",
-            (json.dumps(list(messages)), owner.first_id, owner.last_id),
-        )
+        """Have these lines wait no more; returns how many did. Which messages show a reply is known from now on."""
+        chosen = (json.dumps(list(messages)), owner.first_id, owner.last_id)
+        which = "w.id IN (SELECT value FROM json_each(?)) AND w.id BETWEEN ? AND ?"
+        async with self._db.transaction():
+            await self._db.execute(
+                "INSERT OR IGNORE INTO posted (line, platform_id) SELECT j.id, shown.value FROM waiting w"
+                f" JOIN journal j ON j.id = w.reply, json_each(w.shown) AS shown WHERE {which}",
+                chosen,
+            )
+            return await self._db.execute(f"DELETE FROM waiting AS w WHERE {which}", chosen)
 
     async def trim(self, owner: Account, *, before: datetime) -> int:
         """Give up what was said before ``before``, and what has no line any more; returns how many."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.commands.choosing import Choosing
+from bot.commands.explaining import Explaining
 from bot.commands.forgetting import Forgetting
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
 from bot.commands.pausing import Pausing
@@ -59,11 +60,11 @@ class Commands:
     """Runs commands and button presses. Each returns the reply; a wrong one gets a plain word about the right one."""
 
     def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
-        del settings
         self._choosing = Choosing(memory, clock)
         self._groups: tuple[Group, ...] = (
             Talking(memory, clock, lambda: NAMES),
             Seeing(memory, clock),
+            Explaining(memory, clock, settings.access),
             Remembering(memory),
             Pausing(memory),
             Forgetting(memory, clock),
