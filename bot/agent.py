@@ -14,7 +14,7 @@ from bot.escape import escaped
 from bot.hearing import BOT, Hearing, Watcher, written
 from bot.language import language_of
 from bot.llm import LLM, ContextTooLong, LLMError, Outcome, PicturesRefused
-from bot.media import Opened, opened
+from bot.media import Opened, as_words, opened
 from bot.message import DeliveryError, Press, Reply, Sink, Update
 from bot.request import Requests, unseen
 from bot.text import is_blank
@@ -310,11 +310,23 @@ class Agent:
     async def _stream(self, model: LLM, turn: Exchange, sink: Sink) -> Outcome:
         with _timed(turn.trace, "model"):
             async with aclosing(model.stream(turn.trace.request, max_tokens=self._reply_tokens)) as stream:
-                async for text in stream:
-                    await sink.show(text)
+                try:
+                    async for text in stream:
+                        await sink.show(text)
+                finally:
+                    self._charge(turn, stream.outcome)
         turn.trace.finish = stream.outcome.finish
         turn.trace.tokens = {"in": stream.outcome.tokens_in, "out": stream.outcome.tokens_out}
         return stream.outcome
+
+    def _charge(self, turn: Exchange, outcome: Outcome) -> None:
+        """Count what an answer cost, one that was cancelled, too; nothing for one that never began."""
+        if not (outcome.text or outcome.tokens_in):
+            return
+        asked = (as_words(message["content"]) for message in turn.trace.request)
+        tokens_in = outcome.tokens_in or sum(map(self._count, asked))
+        tokens_out = outcome.tokens_out or self._count(outcome.text)
+        self._memory.usage.count(turn.owner, "reply", tokens_in=tokens_in, tokens_out=tokens_out)
 
     async def _judged(self, turn: Exchange, outcome: Outcome) -> Answer:
         """An answer that broke off is shown with a word about it, and never kept as if it were whole."""

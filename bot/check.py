@@ -21,6 +21,7 @@ from bot.endpoint import HINTS
 from bot.llm import LLM, LLMError, PicturesRefused, normalise_base_url
 from bot.message import AdapterError
 from bot.platforms import Platform, whose
+from bot.tokens import token_counter
 from bot.zone import zone_of
 from config.settings import ENV_FILE, Settings, SettingsError, load
 from memory import DATABASE_NAME, DatabaseError, inspect
@@ -28,6 +29,8 @@ from memory.ports import Clock, Embedder, EmbedderUnavailable
 
 SKEW: Final = timedelta(minutes=1)
 """A clock further off than this puts wrong dates into memories."""
+PERSONA_SHARE: Final = 0.1
+"""Of the context: a persona that takes more than this leaves the talk too little."""
 PATIENCE: Final = 10.0
 """Longest wait for the date of the endpoint, seconds."""
 
@@ -67,6 +70,7 @@ async def examine(
         return [Finding("fail", "settings", line) for line in str(error).splitlines()]
     return [
         *look_at_files(folder, settings),
+        *look_at_persona(settings),
         await asyncio.to_thread(look_at_database, settings.data_dir / DATABASE_NAME),
         *await look_at_model(settings),
         await look_at_clock(settings, clock=clock),
@@ -82,6 +86,23 @@ def look_at_files(folder: Path, settings: Settings) -> list[Finding]:
     if env.exists() and stat.S_IMODE(env.stat().st_mode) & (stat.S_IRWXG | stat.S_IRWXO):
         findings.append(Finding("warn", f"{env} can be read by others on this machine", f"chmod 600 {env}"))
     return findings
+
+
+def look_at_persona(settings: Settings) -> list[Finding]:
+    """For whom there is a persona, and whether one leaves the talk its room; nothing where there is none."""
+    texts = [text for text in (settings.persona, *settings.personas.values()) if text]
+    if not texts:
+        return []
+    places = [*(["everywhere else"] if settings.persona else []), *settings.personas]
+    longest = max(map(token_counter(settings.openai_model), texts))
+    told = f"persona: {', '.join(places) if settings.personas else 'one for all'}, at most {longest:,} tokens"
+    if longest > settings.model.context_tokens * PERSONA_SHARE:
+        return [
+            Finding(
+                "warn", told, f"it goes with every request; {settings.model.context_tokens:,} tokens is all there is"
+            )
+        ]
+    return [Finding("ok", told)]
 
 
 def look_at_database(file: Path) -> Finding:

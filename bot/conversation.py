@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from bot.apologies import Apologies
 from bot.breaker import Breaker
 from bot.language import language_of
-from bot.message import ChatRef, Deleted, DeliveryError, Edited, Press, Sink, Update
+from bot.message import ChatRef, Deleted, DeliveryError, Edited, Left, Press, Sink, Update
 from bot.text import clean
 from bot.turn import Apology, Heard, Said
 from bot.worker import MOST_JOINED, Item, Worker, albums, joined
@@ -84,6 +84,9 @@ class Conversation:
 
     async def submit(self, update: Update, sink: Sink) -> None:
         """Have an update heard and queued; it is durable when this returns. Failures are told, never raised."""
+        if isinstance(update, Left):
+            await self._leave(update, sink)
+            return
         async with self._at_work(update.chat) as worker:
             try:
                 if isinstance(update, Edited | Deleted):
@@ -200,6 +203,27 @@ class Conversation:
             worker.put([*rest[:place], *([changed] if changed else []), *rest[place:]])
             for ended in (*(item.sink for item in gone if item not in stopped), *([] if changed else [sink])):
                 await _end(ended)
+
+    async def _leave(self, update: Left, sink: Sink) -> None:
+        """Give up, without a word, what is owed in a group to somebody who is gone from it, or to all of it."""
+
+        def is_owed(item: Item) -> bool:
+            return update.user_id in (None, item.user_id)
+
+        try:
+            await self._desk.hear(update)
+            for chat in [chat for chat in self._workers if update.concerns(chat)]:
+                async with self._at_work(chat) as worker:
+                    stopped = await worker.interrupt(is_owed, keep=False)
+                    pulled = worker.pull(is_owed)
+                    await self._desk.give_up([item.said for item in stopped if item.said is not None])
+                    for item in pulled:
+                        await self._desk.give_up([] if item.said is None else [item.said])
+                        await _end(item.sink)
+        except Exception:
+            # Nobody is there to be told.
+            log.exception("chat %s: that somebody left was not dealt with", update.chat.key)
+        await _end(sink)
 
     async def _cancel(self, said: Said, sink: Sink) -> None:
         """Stop whatever the sender of a /cancel waits for, the answer under way too, and say so."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from bot.commands import Commands
 from bot.language import changed_language, language_of
-from bot.message import ChatRef, Deleted, Edited, Incoming, Moved, Press, Update
+from bot.message import ChatRef, Deleted, Edited, Incoming, Left, Moved, Press, Update
 from bot.request import one_line
 from bot.text import clean, is_blank
 from bot.tokens import MESSAGE_TOKENS
@@ -70,6 +70,8 @@ class Hearing:
                     await self._unsaid(update)
                 case Moved():
                     await self._memory.moved(update.chat.platform, update.chat.key, update.key)
+                case Left():
+                    await self._gone(update)
                 case Press():
                     return update
         return None
@@ -155,6 +157,16 @@ class Hearing:
             if author is not None:
                 chat = await self._memory.chat(author, ref.key, private=ref.private, thread=ref.thread)
                 await self._memory.withdraw(author, chat, [message_id], now=deleted.at)
+
+    async def _gone(self, left: Left) -> None:
+        """Keep to oneself what was said in a group by somebody who is no longer there."""
+        ref, rooms = left.chat, self._memory.rooms
+        if left.user_id is None:
+            await rooms.removed(ref.platform, ref.key, at=left.at)
+            return
+        owner = await self._memory.known_account(ref.platform, left.user_id)
+        if owner is not None:
+            await rooms.left(owner, ref.key, at=left.at)
 
     def _read(self, incoming: Incoming) -> tuple[Incoming, tuple[str, str] | None, bool]:
         """A message, the command it is, and whether it is to be answered and not remembered.

@@ -261,8 +261,9 @@ class LLM:
             outcome = await self._complete(messages, schema, max_tokens)
         except LLMError as error:
             raise CompleterUnavailable(str(error)) from error
-        tokens = (outcome.tokens_in or 0) + (outcome.tokens_out or 0)
-        return Completion(outcome.text, _FINISHES.get(outcome.finish, "other"), tokens)
+        tokens_in, tokens_out = outcome.tokens_in or 0, outcome.tokens_out or 0
+        finish = _FINISHES.get(outcome.finish, "other")
+        return Completion(outcome.text, finish, tokens_in + tokens_out, tokens_in, tokens_out)
 
     async def models(self) -> list[str]:
         """Return the names of the models the endpoint serves. Raises LLMError."""

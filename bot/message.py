@@ -117,6 +117,24 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """Somebody, or the bot itself (``user_id`` None), is no longer in the group ``chat``.
+
+    The chat may be a server ("guild:900"): then it is all of its channels.
+    """
+
+    chat: ChatRef
+    user_id: str | None
+    at: datetime
+    language: str | None = None
+
+    def concerns(self, chat: ChatRef) -> bool:
+        """Whether a chat is the group, a topic of it, or a channel of the server."""
+        mine = self.chat.key
+        return chat.platform == self.chat.platform and (chat.key == mine or chat.key.startswith(f"{mine}/"))
+
+
+@dataclass(frozen=True, slots=True)
 class Press:
     """A person pressed a button (or typed what stands for it)."""
 
@@ -225,7 +243,7 @@ class AdapterError(Exception):
     """An adapter cannot work as configured; the text names the fix and holds no secret."""
 
 
-Update = Incoming | Press | Edited | Deleted | Moved
+Update = Incoming | Press | Edited | Deleted | Moved | Left
 Submit = Callable[[Update, Sink], Awaitable[None]]
 """Hands an update to the conversation. Returns once it is durable and queued, before it is answered: only then
 may an adapter tell its platform that it has the update. Never raises."""

@@ -9,6 +9,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from bot.media import Opened, TextFile, as_content
+from bot.personas import persona_for
 from bot.text import clean, is_blank
 from bot.trace import Request, TurnTrace
 from bot.turn import Said
@@ -17,7 +18,7 @@ from config.locales import phrase
 from config.prompts import render
 from config.settings import Settings
 from config.templates import Spoken, spoken
-from memory import asks_about_everything, block, day_of, is_question
+from memory import asks_about_everything, block, day_of, is_question, zone_shown
 from memory.model import Account, Chat, Message, Recollection
 from memory.ports import TokenCounter
 
@@ -48,7 +49,7 @@ class Requests:
         *earlier, (role, asked) = _merged([*window, ("user", self._asked(said, media, trace.found))])
         said_before: Request = [{"role": each, "content": words} for each, words in earlier]
         return [
-            {"role": "system", "content": self._system(last.owner, last.incoming.at)},
+            {"role": "system", "content": self._system(last)},
             *said_before,
             {"role": role, "content": as_content(asked, media.images)},
         ]
@@ -56,7 +57,7 @@ class Requests:
     def window_budget(self, said: Sequence[Said], media: Opened, found: Recollection) -> int:
         """Tokens left for the window; negative when the message alone is too long for the model."""
         model = self._settings.model
-        fixed = self._count(self._system(said[-1].owner, said[-1].incoming.at))
+        fixed = self._count(self._system(said[-1]))
         fixed += self._count(self._asked(said, media, found)) + len(media.images) * self._settings.media.image_tokens
         fixed += model.reply_tokens + FRAME_TOKENS
         return min(int(model.context_tokens * WINDOW_SHARE), model.context_tokens - fixed)
@@ -92,13 +93,14 @@ class Requests:
             fleeting=any(one.message.fleeting for one in said),
         )
 
-    def _system(self, owner: Account, at: datetime) -> str:
+    def _system(self, said: Said) -> str:
+        owner = said.owner
         return render(
             "system",
             owner.language,
-            now=local_time(at, owner),
+            now=local_time(said.incoming.at, owner, private=said.chat.private),
             person=owner.name,
-            persona=self._settings.persona,
+            persona=persona_for(self._settings, said.incoming.chat),
             fixed=owner.language_fixed,
             tongue=TONGUES[spoken(owner.language)],
         )
@@ -145,8 +147,8 @@ def one_line(name: str) -> str:
     return " ".join(clean(name).split())[:LONGEST_NAME]
 
 
-def local_time(at: datetime, owner: Account) -> str:
-    """Date, weekday, time and zone as the owner reads them."""
+def local_time(at: datetime, owner: Account, *, private: bool) -> str:
+    """Date, weekday, time and zone as the owner reads them; outside a ``private`` chat without the zone's name."""
     local = at.astimezone(ZoneInfo(owner.zone))
     weekday = phrase("time.weekdays", owner.language).split(",")[local.weekday()]
     return phrase(
@@ -155,7 +157,7 @@ def local_time(at: datetime, owner: Account) -> str:
         weekday=weekday,
         date=local.date().isoformat(),
         time=f"{local:%H:%M}",
-        zone=owner.zone,
+        zone=zone_shown(owner, private=private, at=at),
     )
 
 

@@ -44,6 +44,11 @@ class Item:
         """The language to speak of it in."""
         return language_of(self.heard) if isinstance(self.heard, Press) else self.heard.owner.language
 
+    @property
+    def user_id(self) -> str:
+        """Who waits, as the platform calls them."""
+        return self.heard.user_id if isinstance(self.heard, Press) else self.heard.incoming.user_id
+
     def is_talk_of(self, account: int) -> bool:
         """Whether it is that account's ordinary talk, which may be cancelled."""
         return self.said is not None and self.said.is_talk and self.said.owner.no == account

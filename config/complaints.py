@@ -61,7 +61,7 @@ def _of_name(name: str, fault: Mapping[str, Any]) -> str:
 
 
 def _of_key(fault: Mapping[str, Any], model: type[BaseModel], file: str) -> str:
-    *tables, key = (str(part) for part in fault["loc"])
+    *tables, key = (str(part) for part in fault["loc"] if part != "[key]")
     where = f"{file}: [{tables[0]}] {key}" if tables else f"{file}: {key}"
     if fault["type"] == "extra_forbidden":
         return f"{where} is not a setting{_closest(key, tables, model, fault['input'])}"

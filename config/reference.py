@@ -17,6 +17,7 @@ TOML_HEAD = """\
 # Copy this file to recollect.toml and take the "#" from the lines you change.
 # Every key is here, with its default. Tokens and keys belong in .env.
 """
+UNSET = "  # an example; unset by default"
 ENV_HEAD = """\
 # Copy this file to .env, or let `python -m bot init` write it. Every line may stay empty.
 """
@@ -25,8 +26,13 @@ ENV_HEAD = """\
 def example_toml() -> str:
     """Return ``recollect.example.toml``: every key, commented out, with its default and its meaning."""
     own = {name: field for name, field in Settings.model_fields.items() if name not in Credentials.model_fields}
-    top = {name: field for name, field in own.items() if _section(field) is None}
+    free = {name: field for name, field in own.items() if field.default == {}}
+    top = {name: field for name, field in own.items() if _section(field) is None and name not in free}
     parts = [TOML_HEAD, _lines(top)]
+    for name, field in free.items():
+        example: dict[str, str] = (field.examples or [{}])[0]
+        given = "".join(f"#{json.dumps(key)} = {json.dumps(value)}{UNSET}\n" for key, value in example.items())
+        parts.append(f"[{name}]  # {(field.description or '').rstrip('.')}\n{given}")
     for name, field in own.items():
         if (section := _section(field)) is not None:
             about = (section.__doc__ or "").partition(": ")[2]
@@ -51,7 +57,7 @@ def _lines(fields: dict[str, FieldInfo]) -> str:
 
 def _value(field: FieldInfo) -> str:
     if field.default is None:
-        return f"{json.dumps((field.examples or [''])[0])}  # an example; unset by default"
+        return f"{json.dumps((field.examples or [''])[0])}{UNSET}"
     return json.dumps(field.default, default=str, ensure_ascii=False)
 
 

@@ -6,6 +6,7 @@ Names people already know come from the environment or ``.env``; everything else
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -86,6 +87,27 @@ def _listed(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+PLACE: Final = re.compile(r"(?P<platform>telegram|discord|console):(?P<place>-?\w+(?:/\d+)?)")
+"""How a place to talk is named in the settings: by its platform and the number it has there."""
+
+
+def _place(name: str) -> str:
+    if PLACE.fullmatch(name) is None:
+        raise ValueError(
+            "must be a platform and a number, like telegram:-1001234567890, telegram:-1001234567890/12 (a topic) or "
+            "discord:112233445566 (a channel, a thread or a server)"
+        )
+    return name
+
+
+def _persona(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must say who the bot is there; take the line out to leave it as everywhere")
+    return text
+
+
+Place = Annotated[str, AfterValidator(_place)]
+Persona = Annotated[str, AfterValidator(_persona)]
 Text = Annotated[str | None, BeforeValidator(_given)]
 Secret = Annotated[Annotated[SecretStr, AfterValidator(_sendable)] | None, BeforeValidator(_given)]
 Url = Annotated[str, AfterValidator(_web_address)]
@@ -110,6 +132,11 @@ class ModelSettings(Section):
     temperature: float | None = Field(
         None, ge=0, le=2, description="Sampling temperature; unset = the endpoint's.", examples=[0.7]
     )
+    price_in: float | None = Field(
+        None, ge=0, description="Price of a million tokens read, for /usage; unset = no prices.", examples=[0.15]
+    )
+    price_out: float | None = Field(None, ge=0, description="Price of a million tokens written.", examples=[0.6])
+    currency: str = Field("USD", min_length=1, max_length=8, description="What the prices are in.")
 
 
 class EmbedderSettings(Section):
@@ -285,6 +312,11 @@ class Settings(Credentials):
 
     data_dir: Path = Field(Path("data"), description="Folder of the database and the log.")
     persona: str = Field("", description="Who the bot is, in your words; added to its instructions.")
+    personas: Mapping[Place, Persona] = Field(
+        {},
+        description="who the bot is in a chat, a topic, a Discord channel, thread or server, by its number.",
+        examples=[{"telegram:-1001234567890": "You are the dry wit of this group."}],
+    )
     zone: OptionalZone = Field(
         None,
         description="Time zone of people who named none; unset = this machine's.",

@@ -28,6 +28,8 @@ from memory.rules import (
 from memory.script import chinese as chinese_script
 from memory.shipped import told_texts as sample_texts
 from memory.slots import label as attribute_label
+from memory.usage import Spent, UsageKind
+from memory.zones import shown as zone_shown
 from memory.zones import zone_named
 
 __all__ = [
@@ -48,6 +50,8 @@ __all__ = [
     "Reason",
     "RecallOptions",
     "Revision",
+    "Spent",
+    "UsageKind",
     "Waiting",
     "asks_about_everything",
     "attribute_label",
@@ -65,4 +69,5 @@ __all__ = [
     "wants_forgetting",
     "wants_remembering",
     "zone_named",
+    "zone_shown",
 ]

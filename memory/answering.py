@@ -10,9 +10,11 @@ from typing import Any
 
 from memory.accounts import Accounts, Chats
 from memory.db import Database
+from memory.echoes import Echoes
 from memory.journal import Line
 from memory.model import Account, Chat, Message
 from memory.pauses import Pauses
+from memory.rooms import Rooms
 from memory.sessions import Sessions
 from memory.stores import Stores
 from memory.waiting import Wait
@@ -53,14 +55,25 @@ class Answering:
     """Journals both sides of a talk, and knows what is still owed."""
 
     def __init__(
-        self, db: Database, accounts: Accounts, chats: Chats, sessions: Sessions, stores: Stores, *, pauses: Pauses
+        self,
+        db: Database,
+        accounts: Accounts,
+        chats: Chats,
+        sessions: Sessions,
+        stores: Stores,
+        *,
+        pauses: Pauses,
+        rooms: Rooms,
+        echoes: Echoes,
     ) -> None:
         self._db = db
+        self._echoes = echoes
         self._accounts = accounts
         self._chats = chats
         self._pauses = pauses
         self._sessions = sessions
         self._stores = stores
+        self._rooms = rooms
 
     async def note(self, owner: Account, chat: Chat, line: Line, *, waits: bool) -> Heard:
         """Journal a line and, if it ``waits``, that it wants an answer; the same platform message is one line."""
@@ -72,12 +85,16 @@ class Answering:
                 if known is not None:
                     reply = await journal.answer_to(owner, known.id)
                     return Heard(known, new=False, reply=reply, waiting=await self._stores.waits.waits(owner, known.id))
+            if line.role == "user":
+                await self._rooms.spoke(owner, chat, at=line.at)
             if await self._pauses.since(owner, chat) is not None:
                 line = replace(line, fleeting=True)
             session = await self._sessions.touch(owner, chat, line.at)
             (message,) = await journal.add(owner, chat, session, [line])
             if waits:
                 await self._stores.waits.add(owner, message.id)
+        if line.role == "user" and line.kind != "command":
+            self._stores.usage.count(owner, "message")
         return Heard(message, new=True, waiting=waits)
 
     async def answered(
@@ -99,13 +116,16 @@ class Answering:
         async with self._db.transaction():
             chat = await self._chats.resolved(owner, chat)
             begun = line.answers if since is None else since
-            if begun is not None and await self._stores.promises.deleted_since(owner, begun):
-                line = replace(line, text="", kind="command", tokens=0)
             asked = [*also, *([] if line.answers is None else [line.answers])]
             said = await self._stores.journal.lines(owner, asked, fleeting=True)
             if any(one.fleeting for one in said.values()):
                 line = replace(line, fleeting=True)
             session = await self._sessions.touch(owner, chat, line.at, answers=line.answers)
+            if begun is not None and (
+                await self._stores.promises.deleted_since(owner, begun)
+                or await self._forgotten_by_another(owner, session, line)
+            ):
+                line = replace(line, text="", kind="command", tokens=0)
             (reply,) = await self._stores.journal.add(owner, chat, session, [line])
             if trace is not None:
                 await self._stores.traces.add(owner, chat, reply.id, trace, at=line.at)
@@ -113,6 +133,8 @@ class Answering:
                     await self._stores.traces.count_uses(owner, trace, at=line.at)
             if line.answers is not None:
                 await self._settle(owner, reply, line.answers, delivered=delivered, also=also)
+            counted = await self._stores.usage.write(owner)
+        self._stores.usage.wrote(owner, counted)
         return reply
 
     async def window(
@@ -154,6 +176,11 @@ class Answering:
         await self._stores.waits.remove(owner, lines)
         await self._stores.journal.erase(owner, lines)
         await self._stores.embeddings.sweep(owner)
+
+    async def _forgotten_by_another(self, owner: Account, session: int, reply: Line) -> bool:
+        """Whether another member of a group forgot something while a reply was made: it may rest on that."""
+        asked = await self._stores.journal.lines(owner, [reply.answers or 0])
+        return any([await self._echoes.forgotten_meanwhile(owner, session, since=line.at) for line in asked.values()])
 
     async def _settle(
         self, owner: Account, reply: Message, answers: int, *, delivered: bool, also: Sequence[int]

@@ -3,46 +3,74 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from config.prompts import render
 from memory.model import SELF, Account, Recalled, Recollection, Span
 
+MARKS: Final = frozenset({"day", "on", "perhaps", "outdated", "part"})
+"""What the heading can explain: a day not told again, an event's own, what is unsure, over, or only a part."""
 _BREAKERS = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>{}&\u2028\u2029\u0085"}
 
 
 def block(found: Recollection, owner: Account) -> str:
     """The recalled memories as notes for the model, in the owner's language and time; "" when there are none.
 
-    One memory a line. Its words are one JSON string in which no delimiter can stand (case D09).
+    One memory a line. Its words are one JSON string in which no delimiter can stand (case D09). The heading
+    explains the marks that are there, and no other.
     """
     if not found.units:
         return ""
-    short = any(unit.extent != "whole" for unit in found.units)
-    return render("recalled", owner.language, lines=[line(unit, owner) for unit in found.units], short=short)
+    pairs = list(zip(found.units, (None, *found.units), strict=False))
+    marks = {mark for unit, before in pairs for mark in _explained(unit, owner, before)}
+    lines = [line(unit, owner, before=before) for unit, before in pairs]
+    return render("recalled", owner.language, lines=lines, marks=marks)
 
 
 def frame(owner: Account) -> str:
     """The block without any memory: the most it costs before the first line."""
-    return render("recalled", owner.language, lines=[], short=True)
+    return render("recalled", owner.language, lines=[], marks=MARKS)
 
 
-def line(unit: Recalled, owner: Account) -> str:
+def line(unit: Recalled, owner: Account, *, before: Recalled | None = None) -> str:
     """One memory as it stands in the block: day, what it is, whom it is about or who said it, its words quoted.
 
+    The day is told once for lines that follow each other; ``before`` is the memory above, None for the first one.
     What was said carries no kind, and no speaker when it was the owner.
     """
+    day = "" if _same_day(unit, before, owner) else local_date(unit.at, owner)
     about = "" if unit.subject == SELF else bare(unit.subject)
     since = "" if unit.outdated is None else f"outdated since {local_date(unit.outdated, owner)}"
     on = "" if unit.when is None else day_of(unit.when, owner)
     extent = "" if unit.extent == "whole" else unit.extent
     unsure = "perhaps" if unit.band == "perhaps" else ""
-    marks = ["" if unit.kind == "message" else unit.kind, on, about, unsure, since, extent]
-    marked = ", ".join(mark for mark in marks if mark)
+    kind = "" if unit.kind == "message" else unit.kind
+    marked = ", ".join(mark for mark in (kind, on, about, unsure, since, extent) if mark)
     speaker = "" if unit.speaker in {"", owner.name} else bare(unit.speaker)
-    parts = [local_date(unit.at, owner), marked and f"({marked})", speaker and f"{speaker}:", quoted(unit.text)]
+    parts = [day, marked and f"({marked})", speaker and f"{speaker}:", quoted(unit.text)]
     return " ".join(part for part in parts if part)
+
+
+def _same_day(unit: Recalled, before: Recalled | None, owner: Account) -> bool:
+    return before is not None and local_date(unit.at, owner) == local_date(before.at, owner)
+
+
+def _explained(unit: Recalled, owner: Account, before: Recalled | None) -> Iterator[str]:
+    """What the heading has to explain for the line of a memory, as the prompt names it."""
+    if _same_day(unit, before, owner):
+        yield "day"
+    if unit.when is not None and day_of(unit.when, owner):
+        yield "on"
+    if unit.band == "perhaps":
+        yield "perhaps"
+    if unit.outdated is not None:
+        yield "outdated"
+    if unit.extent != "whole":
+        yield "part"
 
 
 def day_of(when: Span, owner: Account) -> str:
@@ -68,4 +96,9 @@ def bare(name: str) -> str:
 
 def local_date(at: datetime, owner: Account) -> str:
     """The day of a moment in the owner's zone, ISO."""
-    return at.astimezone(ZoneInfo(owner.zone)).date().isoformat()
+    return _iso_day(at, owner.zone)
+
+
+@lru_cache(maxsize=4_096)
+def _iso_day(at: datetime, zone: str) -> str:
+    return at.astimezone(ZoneInfo(zone)).date().isoformat()

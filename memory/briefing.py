@@ -20,6 +20,7 @@ from memory.sessions import Batch, Reach
 from memory.slots import SLOTS
 from memory.verify import EXAMPLE_NAMES, Evidence
 from memory.words import terms
+from memory.zones import shown
 
 BATCH_CHARACTERS: Final = 12_000
 """Shown of all new messages: with the rest of the prompt below 16,000 tokens in Chinese, too."""
@@ -87,7 +88,7 @@ def brief(
     content = render(
         "session",
         tongue,
-        zone=owner.zone,
+        zone=shown(owner, private=batch.chat.private, at=own[-1].at if own else covered[-1].at),
         known=nearest(known, said),
         earlier=[_line(message, owner.zone, tongue) for message in before],
         new=[_line(message, owner.zone, tongue, number=number) for number, message in lines.items()],

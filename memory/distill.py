@@ -28,6 +28,8 @@ from memory.ports import Clock, Completer, CompleterUnavailable, Completion
 from memory.reconcile import Gate, Shelf
 from memory.second_look import SecondLook
 from memory.sessions import Batch, Session, Sessions, next_day
+from memory.usage import Usage
+from memory.usage import tokens as spent
 from memory.verdicts import covers
 from memory.verify import Drop, Evidence, unbundle, verify
 
@@ -120,8 +122,10 @@ class Distiller:
         clock: Clock,
         settings: DistilSettings,
         embeddings: Embeddings | None = None,
+        usage: Usage | None = None,
     ) -> None:
         self._db = db
+        self._usage = usage
         self._stores = stores
         self._sessions = sessions
         self._gate = Gate(db, stores)
@@ -172,6 +176,8 @@ class Distiller:
         if not new or await self._overspent(owner):
             return report
         looked = await self._second_look.look(owner, new)
+        if looked.tokens_in and self._usage is not None:
+            self._usage.count(owner, "distil", tokens_in=looked.tokens_in, tokens_out=looked.tokens_out)
         if looked.tokens:
             await self._sessions.charge(owner, looked.tokens, now=self._clock())
         return replace(report, tokens=report.tokens + looked.tokens, decisions=(*report.decisions, *looked.decisions))
@@ -204,6 +210,13 @@ class Distiller:
         except CompleterUnavailable:
             await self._sessions.charge(task.owner, -guess, now=now)
             raise
+        if self._usage is not None:
+            self._usage.count(
+                task.owner,
+                "distil",
+                tokens_in=spent(completion.tokens_in, *(message["content"] for message in task.briefing.messages)),
+                tokens_out=spent(completion.tokens_out, completion.text),
+            )
         told = min(completion.tokens, MOST_TOKENS)
         tokens = told if told > 0 else guess + _guessed(completion.text)
         await self._sessions.charge(task.owner, tokens - guess, now=now)

@@ -28,6 +28,7 @@ from memory.offloop import off_loop
 from memory.pages import PAGE, Pages, VectorPages, joined, resealed, told
 from memory.passages import WHOLE_BYTES, chunks
 from memory.ports import Clock, Embedder, Vector
+from memory.usage import Usage, tokens
 from memory.vectors import coded, pack, pack_bytes, unpack, unpack_bytes
 from memory.wanting import HELD_BY_NONE, PART_OF_NONE, UNCUT, WAITING
 
@@ -94,6 +95,8 @@ class Embeddings:
 
     def __init__(self, db: Database, accounts: Accounts, embedder: Embedder | None, clock: Clock) -> None:
         self._db = db
+        self.usage = Usage(db, clock)
+        """What people's chats cost."""
         self._accounts = accounts
         self._embedder = embedder
         self._pages = Pages(db)
@@ -183,6 +186,7 @@ class Embeddings:
         while queue:
             batch, queue = queue[:BATCH], queue[BATCH:]
             vectors = await self._embedder.embed(batch)
+            self.usage.count(owner, "embed", times=len(batch), tokens_in=tokens(None, *batch))
             stored += await self._store(owner, batch, vectors, held=self._erasures != begun)
             if texts is None and not queue:
                 queue = await self._due(owner)
@@ -297,6 +301,7 @@ class Embeddings:
             self._queries.move_to_end(key)
             return self._queries[key]
         (vector,) = await self._embedder.embed([text])
+        self.usage.count(owner, "embed", tokens_in=tokens(None, text))
         if vector is None or not await self._fits(vector):
             return None
         self._queries[key] = vector
@@ -419,6 +424,9 @@ class Embeddings:
         return True
 
     async def _learn_width(self, width: int) -> None:
+        """Know the width of the current model: as it is in the file, else this one, which is written there."""
+        if await self._model() >= 0:
+            return
         rows = await self._db.returning(
             "INSERT INTO models (name, width) VALUES (?, ?)"
             " ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING no, width",

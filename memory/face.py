@@ -16,6 +16,7 @@ from memory.answering import Answering, Heard, Waiting
 from memory.calibrating import Calibration
 from memory.db import Database, DatabaseError
 from memory.distill import Distiller
+from memory.echoes import Echoes
 from memory.embedding import Embeddings
 from memory.facts import Facts
 from memory.fleeting import Fleeting
@@ -38,6 +39,7 @@ from memory.reasons import Reasons
 from memory.recall import Recall, RecallOptions, visible
 from memory.reconcile import Gate
 from memory.revising import Revising, Revision
+from memory.rooms import Rooms
 from memory.sealed import Segments
 from memory.sealing import Sealing
 from memory.sessions import Sessions
@@ -102,13 +104,27 @@ class Memory:
         )
         self.lists = Lists(self._stores, self._chats)
         """What the owner was shown under which number."""
+        self.usage = self._stores.usage
+        """What the owner's chats cost."""
         self._indexes = Indexes(self._stores)
         self.sharing = Sharing(db, self._stores, self._indexes)
         """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
         self._moves = Moves(db)
+        self.rooms = Rooms(db, self._accounts)
+        """Who is in which group."""
+        echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
         self.pauses = Pauses(db, self._chats)
-        self._answering = Answering(db, self._accounts, self._chats, self._sessions, self._stores, pauses=self.pauses)
+        self._answering = Answering(
+            db,
+            self._accounts,
+            self._chats,
+            self._sessions,
+            self._stores,
+            pauses=self.pauses,
+            rooms=self.rooms,
+            echoes=echoes,
+        )
         self._revising = Revising(
             db,
             self._chats,
@@ -117,8 +133,11 @@ class Memory:
             gate=self._gate,
             answering=self._answering,
             pauses=self.pauses,
+            echoes=echoes,
         )
-        self._forgetting = Forgetting(db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes))
+        self._forgetting = Forgetting(
+            db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes), echoes
+        )
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
         )
@@ -154,6 +173,7 @@ class Memory:
                 clock=clock,
                 settings=settings.distil,
                 embeddings=self._stores.embeddings,
+                usage=self._stores.usage,
             ),
         )
 
@@ -182,8 +202,9 @@ class Memory:
         """Finish the running write, store what recall has measured, and close the file."""
         try:
             await self._recall.measured.store()
+            await self._housekeeping.usage(self._clock())
         except DatabaseError as error:
-            log.warning("what recall has measured is measured again after the next start: %s", error)
+            log.warning("what was measured and counted last is not kept: %s", error)
         finally:
             await self._db.close()
 
@@ -286,6 +307,7 @@ class Memory:
         Only what may be used in that room, only what holds at that time, within the budget and above the
         threshold of ``options`` (the settings' by default). May be empty, and says why.
         """
+        room = await self.rooms.seen_by(owner, room)
         await self._freshness.before_recall(owner, room, now=now)
         chosen = options or RecallOptions(max_tokens=self._settings.recall.max_tokens)
         return await self._recall.recall(owner, question, now=now, room=room, options=chosen)
@@ -387,6 +409,7 @@ class Memory:
 
     async def known(self, owner: Account, *, room: Chat, now: datetime) -> list[Entry]:
         """What holds now and may be shown in ``room``: profile, events, facts, each in order of writing."""
+        room = await self.rooms.seen_by(owner, room)
         return [
             entry
             for store in self._stores.entries
@@ -470,6 +493,10 @@ class Memory:
     async def calibrate(self, owner: Account) -> Calibration:
         """How well the owner's memory tells what it was told from what it was not. Raises EmbedderUnavailable."""
         return await self._recall.calibrate(owner, now=self._clock())
+
+    async def distilled(self, owner: Account, *, now: datetime) -> tuple[int, int]:
+        """Tokens of distillations on this day of UTC, as its budgets count them: the owner's, and everybody's."""
+        return await self._sessions.spent(owner, now=now)
 
     async def embed(self, owner: Account) -> int:
         """Give the owner's texts the vectors they lack; returns how many. Raises EmbedderUnavailable."""

@@ -6,12 +6,13 @@ looked for by :mod:`memory.needles`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from memory.db import Database
+from memory.echoes import Echoes
 from memory.model import Account, Chat, Entry, Message, ProfileLine
 from memory.needles import Needles, giveaways
 from memory.offloop import off_loop
@@ -39,8 +40,9 @@ class Plan:
 class Forgetting:
     """The forget gate."""
 
-    def __init__(self, db: Database, stores: Stores, sessions: Sessions, undo: timedelta) -> None:
+    def __init__(self, db: Database, stores: Stores, sessions: Sessions, undo: timedelta, echoes: Echoes) -> None:
         self._db = db
+        self._echoes = echoes
         self._stores = stores
         self._sessions = sessions
         self._undo = undo
@@ -161,12 +163,13 @@ class Forgetting:
             ids = [entry.id for entry in entries]
             gone = await self._reach(owner, entries, lines)
         deletion = await self._stores.promises.delete(owner, offer.chat, at=now, erase_at=now + self._undo)
+        echoed = await self._echoes.hide(owner, gone, deletion)
         await self._withdraw_quotes(owner, set(ids), [m.id for m in gone], giveaways(entries))
         journal = self._stores.journal
         counts = {
             "memories": sum([await store.hide(owner, ids, deletion) for store in self._stores.entries]),
             "messages": await journal.hide(owner, [m.id for m in gone if m.role == "user"], deletion),
-            "replies": await journal.hide(owner, [m.id for m in gone if m.role == "bot"], deletion),
+            "replies": echoed + await journal.hide(owner, [m.id for m in gone if m.role == "bot"], deletion),
         }
         await self._stores.waits.remove(owner, [m.id for m in gone])
         return await self._stores.promises.counted(owner, deletion, counts)
@@ -176,10 +179,19 @@ class Forgetting:
         said = await self._stores.journal.said(owner)
         gone = {*lines, *(c.message for e in entries for c in e.provenance.citations)}
         gone |= {m.id for m in await _holding(giveaways(entries), said)}
+        kept = await self._kept(owner, entries, gone)
+        lines_gone = [m for m in said if m.id in gone]
+        gone |= {m.id for m in await self._echoes.own(owner, lines_gone, [e.id for e in entries], kept=kept)}
         gone |= set(await self._stores.traces.using(owner, [*(e.id for e in entries), *gone]))
         # The one reply to several quick messages goes with any of them.
         asked = gone | {m.turn for m in said if m.id in gone and m.turn is not None}
         return [m for m in said if m.id in gone or m.answers in asked]
+
+    async def _kept(self, owner: Account, entries: Sequence[Entry], gone: Collection[int]) -> list[str]:
+        """What stays known of lines that go: an answer that repeats it gives nothing away."""
+        forgotten = {entry.id for entry in entries}
+        citing = [e for store in self._stores.entries for e in await store.citing(owner, gone)]
+        return [entry.text for entry in citing if entry.id not in forgotten]
 
     async def _made_of(self, owner: Account, lines: Sequence[Message], *, after: int) -> list[Entry]:
         """The memories that were made of these lines while a plan waited for its yes, and so are not in it."""
@@ -199,6 +211,7 @@ class Forgetting:
     async def _show_again(self, owner: Account, deletion: Deletion, *, now: datetime) -> bool:
         """Show what a deletion hid; False when it has been erased meanwhile."""
         lines = await self._stores.journal.hidden(owner, deletion.id)
+        await self._echoes.show_again(owner, lines, deletion.id)
         shown = await self._stores.journal.unhide(owner, deletion.id)
         for store in self._stores.entries:
             shown += await store.unhide(owner, deletion.id)
@@ -214,6 +227,8 @@ class Forgetting:
                 return False
             entries = [e for store in self._stores.entries for e in await store.hidden(owner, deletion.id)]
             lines = await self._stores.journal.hidden(owner, deletion.id)
+            if not await self._echoes.erase(owner, lines, deletion.id):
+                raise ErasureError(deletion.id)
             await self._remove(owner, [e.id for e in entries], [m.id for m in lines])
             await self._prove(owner, deletion, entries, lines)
         return True

@@ -70,9 +70,10 @@ class Freshness:
     async def before_recall(self, owner: Account, room: Chat, *, now: datetime) -> None:
         """Embed what was said elsewhere before it is looked for in ``room``, in the time a question's vector has.
 
-        Once for each change of place; what comes too late is found by its words until housekeeping has been.
+        Once for each change of place; what comes too late is found by its words until housekeeping has been. Never
+        for a group: what was said elsewhere goes nowhere on its behalf.
         """
-        backlog = self._embeddings.backlog(owner)
+        backlog = self._embeddings.backlog(owner) if room.private else None
         if backlog is None or not backlog.sessions:
             return
         here = await self._sessions.current(owner, room, now=now)

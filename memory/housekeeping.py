@@ -78,6 +78,7 @@ class Housekeeping:
             Job("merge", DAILY, self.merge),
             Job("trim", DAILY, self.trim),
             Job("second chance", DAILY, self.second_chance),
+            Job("usage", ALWAYS, self.usage),
         )
 
     async def erase(self, now: datetime) -> Mapping[str, int]:
@@ -193,6 +194,13 @@ class Housekeeping:
         owners = await self._accounts.all()
         return {"lines": sum([await self._sessions.second_chance(owner, now=now) for owner in owners])}
 
+    async def usage(self, now: datetime) -> Mapping[str, int]:
+        """Write what was used behind the replies: distillations, vectors."""
+        del now
+        for number in self._stores.usage.owners_pending():
+            await self._stores.usage.store(await self._accounts.numbered(number))
+        return {}
+
     async def trim(self, now: datetime) -> Mapping[str, int]:
         """Drop journal lines and traces that are older than the settings keep them, and give up old answers."""
         lines = traces = given_up = 0
@@ -200,6 +208,7 @@ class Housekeeping:
         journal_days, trace_days = self._settings.journal.keep_days, self._settings.trace.keep_days
         for owner in await self._accounts.all():
             given_up += await self._stores.waits.trim(owner, before=now - answer_within)
+            await self._stores.usage.trim(owner, now=now)
             if journal_days:
                 trimmed = await self._stores.journal.trim(owner, before=now - timedelta(days=journal_days))
                 await self._stores.embeddings.sweep(owner)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -268,13 +268,35 @@ class OwnerIndex:
         self.rows["session"][place][known] = self.rows["session"][at[known]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class _Held:
-    """An index and who may work on it now."""
+    """An index, who may work on it now, and the bytes it is known to hold."""
 
     model: str | None
     index: OwnerIndex = field(default_factory=OwnerIndex)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    nbytes: int = 0
+
+
+class _Known(NamedTuple):
+    """Up to where an index holds rows, chunks and vectors."""
+
+    newest: int
+    last_chunk: int
+    last_vector: int
+
+    @classmethod
+    def of(cls, index: OwnerIndex) -> _Known:
+        """What this one holds."""
+        return cls(index.newest, index.last_chunk, index.last_vector)
+
+
+class _News(NamedTuple):
+    """What an index does not hold yet."""
+
+    units: list[Unit]
+    chunks: list[Chunk]
+    vectors: VectorRows
 
 
 class Indexes:
@@ -284,6 +306,7 @@ class Indexes:
         self._stores = stores
         self._most_bytes = most_bytes
         self._held: OrderedDict[int, _Held] = OrderedDict()
+        self._weight = 0
 
     @asynccontextmanager
     async def of(self, owner: Account) -> AsyncIterator[OwnerIndex]:
@@ -294,69 +317,76 @@ class Indexes:
                 if self._held.get(owner.no) is not held:
                     continue  # Let go of while we waited for it.
                 try:
-                    await self._refresh(owner, held.index)
+                    if await self._refresh(owner, held.index):
+                        self._weigh(owner, held)
                 except BaseException:
                     # Half of it may be there, and a thread still at work on it.
                     self.forget(owner)
                     raise
-                self._evict()
                 yield held.index
                 return
 
     def forget(self, owner: Account) -> None:
         """Let go of an owner's index at once; one that is being built serves its builder and nobody after."""
-        self._held.pop(owner.no, None)
+        gone = self._held.pop(owner.no, None)
+        self._weight -= 0 if gone is None else gone.nbytes
 
     def clear(self) -> None:
         """Let go of every index."""
         self._held.clear()
+        self._weight = 0
 
     @property
     def nbytes(self) -> int:
         """Memory held by all indexes, bytes."""
-        return sum(held.index.nbytes for held in self._held.values())
+        return self._weight
 
     def _current(self, owner: Account) -> _Held:
         model = self._stores.embeddings.model
         held = self._held.get(owner.no)
         if held is None or held.model != model:
+            self.forget(owner)
             held = self._held[owner.no] = _Held(model)
         self._held.move_to_end(owner.no)
         return held
 
-    async def _refresh(self, owner: Account, index: OwnerIndex) -> None:
+    async def _refresh(self, owner: Account, index: OwnerIndex) -> bool:
+        """Bring an index up to date; whether there was anything to take."""
         stores = self._stores
         # The number is read first: what is written from here on is behind it, and has its turn the next time.
         newest = await stores.journal.newest(owner)
         if newest == index.newest:
-            return
+            return False
+        news = None
         if not index.newest:
-            await self._open(owner, index)
-        known = max(index.newest, owner.first_id)
-        reading = partial(self._news, owner, index, newest)
-        # A turn's worth is read in one trip; of more, others' reading need not wait for all.
-        few = newest - known <= _FEW_NEWS
-        units, chunks, rows = await (stores.db.together(reading) if few else reading())
+            news = await self._open(owner, index, newest)
+        if news is None:
+            reading = partial(self._news, owner, _Known.of(index), newest)
+            # A turn's worth is read in one trip; of more, others' reading need not wait for all.
+            few = newest - max(index.newest, owner.first_id) <= _FEW_NEWS
+            news = await (stores.db.together(reading) if few else reading())
+        units, chunks, rows = news
         await off_loop(partial(index.add, units), size=len(units) * _ROWS_A_UNIT)
         index.add_chunks(chunks)
         await off_loop(partial(index.add_vectors, rows.hashes, rows.matrix, last=rows.last), size=len(rows.hashes))
         index.newest = newest
+        return True
 
-    async def _news(self, owner: Account, index: OwnerIndex, newest: int) -> tuple[list[Unit], list[Chunk], VectorRows]:
-        """What came behind what the index holds."""
+    async def _news(self, owner: Account, known: _Known, newest: int) -> _News:
+        """What came behind what an index holds."""
         stores, embeddings = self._stores, self._stores.embeddings
-        units = await read_units(stores, owner, after=index.newest, upto=newest)
+        units = await read_units(stores, owner, after=known.newest, upto=newest)
         if embeddings.model is None:
-            return units, [], NO_ROWS
-        return (
+            return _News(units, [], NO_ROWS)
+        return _News(
             units,
-            await embeddings.chunks(owner, after=index.last_chunk),
-            await embeddings.rows(owner, after=index.last_vector),
+            await embeddings.chunks(owner, after=known.last_chunk),
+            await embeddings.rows(owner, after=known.last_vector),
         )
 
-    async def _open(self, owner: Account, index: OwnerIndex) -> None:
-        """Take what is sealed, and the texts of rows between that."""
-        segments, centre, pages = await self._stores.db.together(partial(self._sealed, owner))
+    async def _open(self, owner: Account, index: OwnerIndex, newest: int) -> _News | None:
+        """Take what is sealed, and the texts of rows between that; what came behind if that was little, else None."""
+        segments, centre, pages, news = await self._stores.db.together(partial(self._sealed, owner, newest))
         for held in segments:
             if max(index.newest, owner.first_id - 1) < held.first - 1:
                 units = await read_units(self._stores, owner, after=index.newest, upto=held.first - 1)
@@ -367,16 +397,32 @@ class Indexes:
             index.vectors = Vectors(centre)
             if pages is not None:
                 await off_loop(partial(index.open_pages, pages), size=len(pages.keys) // _SEALED)
+        return news
 
-    async def _sealed(self, owner: Account) -> tuple[list[Sealed], Vector | None, VectorPages | None]:
+    async def _sealed(
+        self, owner: Account, newest: int
+    ) -> tuple[list[Sealed], Vector | None, VectorPages | None, _News | None]:
+        """What is sealed, and in the same trip what came behind it, unless that is much."""
         segments, embeddings = await self._stores.segments.all(owner), self._stores.embeddings
-        if embeddings.model is None:
-            return segments, None, None
-        return segments, await embeddings.centre(owner), await embeddings.pages(owner)
+        centre, pages = None, None
+        if embeddings.model is not None:
+            centre, pages = await embeddings.centre(owner), await embeddings.pages(owner)
+        known = _Known(segments[-1].last if segments else 0, 0, 0 if pages is None else pages.last)
+        few = newest - max(known.newest, owner.first_id) <= _FEW_NEWS
+        return segments, centre, pages, await self._news(owner, known, newest) if few else None
 
-    def _evict(self) -> None:
-        while len(self._held) > 1 and self.nbytes > self._most_bytes:
-            self._held.popitem(last=False)
+    def _weigh(self, owner: Account, held: _Held) -> None:
+        """Count what an index holds now, and let go of those that were asked longest ago while it is too much.
+
+        Only one that has changed is counted anew: to count all of them at every recall took longer than the recall.
+        """
+        if self._held.get(owner.no) is held:
+            self._weight -= held.nbytes
+            held.nbytes = held.index.nbytes
+            self._weight += held.nbytes
+        while len(self._held) > 1 and self._weight > self._most_bytes:
+            _, gone = self._held.popitem(last=False)
+            self._weight -= gone.nbytes
 
 
 async def read_units(stores: Stores, owner: Account, *, after: int, upto: int) -> list[Unit]:

@@ -15,7 +15,7 @@ from memory.accounts import Accounts
 from memory.clock import moment, stamp
 from memory.db import Database
 from memory.embedding import spoken, text_hash
-from memory.model import Account, Chat, Message, MessageKind, Role, Unit
+from memory.model import SEQ_BITS, Account, Chat, Message, MessageKind, Role, Unit
 from memory.offloop import off_loop
 
 LINE = (
@@ -201,17 +201,19 @@ class Journal:
     async def of_session(self, owner: Account, session: int, *, limit: int, but: Collection[int] = ()) -> list[Message]:
         """The newest visible lines of a session the owner takes part in, as a talk reads.
 
-        Another member's lines are among them: they were said in the same place, but none that is fleeting: those
-        serve answers to their own author alone. Commands, lines that still wait for an answer and those in ``but``
-        are not there. A reply stands behind the line it answers, whatever others
-        said before it was given.
+        Another member's lines are among them: they were said in the same place. None is that is fleeting, for those
+        serve answers to their own author alone, nor one of somebody who has left the place since. Commands, lines
+        that still wait for an answer and those in ``but`` are not there. A reply stands behind the line it answers,
+        whatever others said before it was given.
         """
         rows = await self._db.fetch(
             f"SELECT {LINE} FROM journal j WHERE j.session = :session AND j.kind != 'command'"
             " AND j.hidden_by IS NULL AND (j.fleeting = 0 OR j.id BETWEEN :lo AND :hi)"
             " AND EXISTS (SELECT 1 FROM session_members m WHERE m.session = :session AND m.account = :owner)"
             " AND NOT EXISTS (SELECT 1 FROM waiting w WHERE w.id = j.id AND w.reply IS NULL)"
-            " AND j.id NOT IN (SELECT value FROM json_each(:but)) ORDER BY j.at DESC, j.id DESC LIMIT :limit",
+            " AND j.id NOT IN (SELECT value FROM json_each(:but)) AND NOT EXISTS (SELECT 1 FROM sessions s"
+            " JOIN chats c ON c.no = s.chat JOIN departures d ON d.chat = coalesce(c.parent, c.no)"
+            f" WHERE s.no = :session AND d.account = j.id >> {SEQ_BITS}) ORDER BY j.at DESC, j.id DESC LIMIT :limit",
             {
                 "session": session,
                 "owner": owner.no,

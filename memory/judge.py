@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ MOST_CANDIDATES: Final = 200
 """Rows looked at in full; far more than any budget holds."""
 REASONS_KEPT: Final = 20
 """Rows named in the trace among those left out; the best of them."""
+EXPLAINED_AT_ONCE: Final = 32
+"""Rows of which the reasons are worked out together; about as many as are read at a time."""
 ARMS: Final[Mapping[Kind, str]] = {
     "profile": "profile",
     "event": "timeline",
@@ -52,16 +54,56 @@ class Limits:
     false_positives: float = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Contender:
-    """A row that may be shown. ``asked`` is the id of the line before a journal line, if that is a question."""
+class Contender(NamedTuple):
+    """A row that may be shown. ``asked`` is the id of the line before a journal line, if that is a question.
+
+    There are up to 200 a question, of which a few are shown: hence a tuple, whose reasons are worked out when read.
+    """
 
     id: int
     kind: Kind
     score: float
     band: Band
     asked: int | None = None
-    scores: dict[str, float] | None = None
+    scores: Mapping[str, float] | None = None
+
+
+class _Explained:
+    """What speaks for the rows of a ranking, told of as many at a time as are looked at together."""
+
+    def __init__(self, ranking: Ranking, rows: NDArray[np.intp], levels: Sequence[float] | None = None) -> None:
+        """``levels`` are told, too, if there are any; both in the same order."""
+        self._ranking, self._rows, self._levels = ranking, rows, levels
+        self._told: dict[int, list[dict[str, float]]] = {}
+
+    def of(self, place: int) -> dict[str, float]:
+        """The reasons of one row by its place."""
+        part, within = divmod(place, EXPLAINED_AT_ONCE)
+        told = self._told.get(part)
+        if told is None:
+            some = slice(part * EXPLAINED_AT_ONCE, (part + 1) * EXPLAINED_AT_ONCE)
+            told = self._told[part] = self._ranking.explained(self._rows[some])
+            for reason, level in zip(told, self._levels[some] if self._levels is not None else (), strict=False):
+                reason["level"] = round(level, 4)
+        return told[within]
+
+
+class Reasons(Mapping[str, float]):
+    """The terms of one row's score by name; worked out when it is first read."""
+
+    __slots__ = ("_all", "_place")
+
+    def __init__(self, every: _Explained, place: int) -> None:
+        self._all, self._place = every, place
+
+    def __getitem__(self, name: str) -> float:
+        return self._all.of(self._place)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all.of(self._place))
+
+    def __len__(self) -> int:
+        return len(self._all.of(self._place))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +111,7 @@ class Judged:
     """The rows that may be shown, best first; the level of the question; ids left out, with reasons.
 
     ``fused`` says that other wordings of the question had a share in it, and the order is that of the findings.
-    ``arms`` tell by arm what was looked at and what was found.
+    ``arms`` tell by arm what was looked at and what was found; ``nearest`` is the candidate nearest in meaning.
     """
 
     candidates: tuple[Contender, ...] = ()
@@ -77,6 +119,7 @@ class Judged:
     left_out: tuple[tuple[int, str], ...] = ()
     fused: bool = False
     arms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    nearest: int | None = None
 
 
 def visible(audience: int, room: Chat) -> bool:
@@ -102,7 +145,8 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
     offered = pool & ~np.isin(index.rows["id"], list(limits.exclude))
     if not limits.threshold:
         best = _first(ranking.total, offered)
-        return Judged(tuple(_candidates(index, ranking, best, ["full"] * len(best), ranking.explained(best))))
+        candidates = _candidates(index, ranking, best, ["full"] * len(best))
+        return Judged(tuple(candidates), nearest=_nearest(index, ranking, best))
     offered &= telling(index, pool)
     best = _first(ranking.total, offered)
     if null is None or not len(best):
@@ -126,16 +170,21 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
         else:
             chosen.append((place, band))
     kept = [place for place, _ in chosen]
-    reasons = ranking.explained(best[kept])
-    for place, reason in zip(kept, reasons, strict=True):
-        reason["level"] = round(levels[place], 4)
-    candidates = _candidates(index, ranking, best[kept], [band for _, band in chosen], reasons)
+    shown, own = best[kept], [levels[place] for place in kept]
+    candidates = _candidates(index, ranking, shown, [band for _, band in chosen], own)
     return Judged(
         tuple(candidates),
         round(bar.best.level(strongest), 6),
         tuple(left_out[:REASONS_KEPT]),
         arms=_arms(index, ranking, pool, candidates),
+        nearest=_nearest(index, ranking, shown),
     )
+
+
+def _nearest(index: OwnerIndex, ranking: Ranking, rows: NDArray[np.intp]) -> int | None:
+    """The id of the row nearest in meaning, None where none of them has a vector."""
+    cosine = ranking.cosine[rows]
+    return None if np.isnan(cosine).all() else int(index.rows["id"][rows[np.nanargmax(cosine)]])
 
 
 def _first(total: Column, offered: Mask) -> NDArray[np.intp]:
@@ -216,29 +265,23 @@ def _candidates(
     ranking: Ranking,
     rows: NDArray[np.intp],
     bands: Sequence[Band],
-    reasons: Sequence[dict[str, float]],
+    levels: Sequence[float] | None = None,
 ) -> list[Contender]:
     """These rows as they may be shown, each with what speaks for it."""
-    columns = index.rows
-    ids, before = columns["id"], columns["previous"][rows]
-    follows = (columns["kind"][rows] == MESSAGE) & (before != NOWHERE) & columns["asks"][before]
+    columns, explained = index.rows, _Explained(ranking, rows, levels)
+    ids, kinds, before = columns["id"], columns["kind"][rows], columns["previous"][rows]
+    follows = (kinds == MESSAGE) & (before != NOWHERE) & columns["asks"][before]
     return [
-        Contender(
-            id=id_,
-            kind=KINDS[kind],
-            score=round(score, 4),
-            band=band,
-            asked=asked if answers else None,
-            scores=reason,
-        )
-        for id_, kind, score, band, asked, answers, reason in zip(
-            ids[rows].tolist(),
-            columns["kind"][rows].tolist(),
-            ranking.total[rows].tolist(),
-            bands,
-            ids[before].tolist(),
-            follows.tolist(),
-            reasons,
-            strict=True,
+        Contender(id_, KINDS[kind], score, band, asked if answers else None, Reasons(explained, place))
+        for place, (id_, kind, score, band, asked, answers) in enumerate(
+            zip(
+                ids[rows].tolist(),
+                kinds.tolist(),
+                np.round(ranking.total[rows], 4).tolist(),
+                bands,
+                ids[before].tolist(),
+                follows.tolist(),
+                strict=True,
+            )
         )
     ]

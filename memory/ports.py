@@ -59,11 +59,16 @@ class CompleterUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's whole answer, reasoning already removed. ``cut`` is True when it did not end by itself."""
+    """A model's whole answer, reasoning already removed. ``cut`` is True when it did not end by itself.
+
+    ``tokens`` are those of both directions, 0 where the endpoint told none; the other two split them.
+    """
 
     text: str
     finish: Literal["stop", "length", "other"]
     tokens: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
 
     @property
     def cut(self) -> bool:

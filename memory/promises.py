@@ -159,6 +159,14 @@ class Promises:
         )
         return bool(rows)
 
+    async def deleted_after(self, owner: Account, at: datetime) -> bool:
+        """Whether the owner forgot something at or after a time, and did not bring it back."""
+        rows = await self._db.fetch(
+            "SELECT 1 FROM deletions WHERE id BETWEEN ? AND ? AND at >= ? AND undone_at IS NULL LIMIT 1",
+            (owner.first_id, owner.last_id, stamp(at)),
+        )
+        return bool(rows)
+
     async def undone(self, owner: Account, deletion: int, *, at: datetime) -> bool:
         """Mark a deletion as undone; False when it was undone or erased already."""
         return await self._mark(owner, deletion, "undone_at", at)

@@ -30,6 +30,7 @@ from memory.showing import NO_HITS, OFTEN, Forms, LeftOut, LongHits, Read, Shelf
 from memory.slots import slot
 from memory.stores import Stores
 from memory.threshold import NOTHING_BELOW
+from memory.usage import tokens
 from memory.words import query_terms
 
 __all__ = ["Recall", "RecallOptions", "visible"]
@@ -105,7 +106,7 @@ class Recall:
         self._count = count
         self._rewriter = None
         if completer is not None and settings.rewrite:
-            self._rewriter = Rewriter(completer, seconds=settings.rewrite_seconds)
+            self._rewriter = Rewriter(completer, stores.usage, seconds=settings.rewrite_seconds)
         self._at_once = asyncio.Semaphore(AT_ONCE)
         self._shipped = Shipped(stores.embeddings)
         self.measured = Measured(stores, indexes)
@@ -143,7 +144,7 @@ class Recall:
         # A model is asked outside the queue: while it answers, others may recall.
         candidates = await self._ordered(owner, question, judged.candidates, limits, notes)
         async with self._at_once:
-            shelf = self._shelf(owner, options)
+            shelf = self._shelf(owner, options, settled=not judged.fused)
             reading = partial(self._first_read, owner, candidates, room=room, now=now)
             always_read, first = await self._stores.db.together(reading)
             left_out = _fill(shelf, always_read, within=ALWAYS_TOKENS)
@@ -226,12 +227,17 @@ class Recall:
         first = candidates[:READ_AT_ONCE]
         reading = partial(read, self._stores, owner, first, room=limits.room, now=limits.now)
         found: Read = await self._stores.db.together(reading)
-        seconds = self._settings.timeout_seconds
-        return await reranked(self._reranker, question, candidates, found.texts, seconds=seconds, notes=notes)
+        seconds, noted = self._settings.timeout_seconds, len(notes)
+        ordered = await reranked(self._reranker, question, candidates, found.texts, seconds=seconds, notes=notes)
+        if len(notes) == noted and len(found.texts) > 1:
+            self._stores.usage.count(owner, "rerank", tokens_in=tokens(None, question, *found.texts.values()))
+        return ordered
 
-    def _shelf(self, owner: Account, options: RecallOptions) -> Shelf:
-        def cost(unit: Recalled) -> int:
-            return self._count(f"{line(unit, owner)}\n")
+    def _shelf(self, owner: Account, options: RecallOptions, *, settled: bool) -> Shelf:
+        """A list as long as the budget; ``settled`` says that its order stays, so that a day is told once for a run."""
+
+        def cost(unit: Recalled, before: Recalled | None) -> int:
+            return self._count(f"{line(unit, owner, before=before if settled else None)}\n")
 
         if options.max_tokens is None:
             return Shelf(cost, None)
@@ -299,7 +305,8 @@ class Recall:
             notes.append("no embedder")
             return None
         try:
-            return await asyncio.wait_for(self._stores.embeddings.query(owner, text), self._settings.timeout_seconds)
+            async with asyncio.timeout(self._settings.timeout_seconds):
+                return await self._stores.embeddings.query(owner, text)
         except EmbedderUnavailable:
             notes.append("embedder down")
         except TimeoutError:
@@ -315,7 +322,7 @@ class Recall:
                 )
             work = partial(judge, index, question, null, foreign, limits)
             judged = await off_loop(work, size=len(index.rows) // SCORED)
-            return judged, _hits(index, asked.question, judged.candidates)
+            return judged, _hits(index, asked.question, judged)
 
 
 def _search_text(question: str, context: tuple[str, ...]) -> str:
@@ -361,12 +368,11 @@ def _known_unit(entry: Entry, *, always: bool = False, scores: dict[str, float] 
     return forms(memory_unit(known, entry))
 
 
-def _hits(index: OwnerIndex, question: Question, candidates: Sequence[Contender]) -> LongHits:
+def _hits(index: OwnerIndex, question: Question, judged: Judged) -> LongHits:
     """What of the long texts among the candidates was hit."""
-    near = {} if question.vector is None else index.nearest_chunks([c.id for c in candidates], question.vector)
-    meant = [c for c in candidates if c.scores and "cosine" in c.scores]
-    best = max(meant, key=lambda c: (c.scores or {})["cosine"], default=None)
-    return LongHits(index.rare(question.terms), near, None if best is None else best.id)
+    vector = question.vector
+    near = {} if vector is None else index.nearest_chunks((c.id for c in judged.candidates), vector)
+    return LongHits(index.rare(question.terms), near, judged.nearest)
 
 
 def _is_always(entry: Entry) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from statistics import fmean, pstdev
 from typing import Final
 
@@ -53,7 +52,7 @@ def _in_order(head: Sequence[Contender], opinions: Sequence[float]) -> list[Cont
     total = [score + MODEL_WEIGHT * opinion for score, opinion in zip(scores, spoken, strict=True)]
     order = sorted(range(len(head)), key=lambda place: -total[place])
     return [
-        replace(head[place], scores={**(head[place].scores or {}), "reranker": round(opinions[place], 3)})
+        head[place]._replace(scores={**(head[place].scores or {}), "reranker": round(opinions[place], 3)})
         for place in order
     ]
 

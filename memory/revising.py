@@ -9,6 +9,7 @@ from datetime import datetime
 from memory.accounts import Chats
 from memory.answering import Answering
 from memory.db import Database
+from memory.echoes import Echoes
 from memory.journal import Line
 from memory.model import Account, Chat, Entry, Message
 from memory.needles import giveaways
@@ -46,8 +47,10 @@ class Revising:
         gate: Gate,
         answering: Answering,
         pauses: Pauses,
+        echoes: Echoes,
     ) -> None:
         self._db = db
+        self._echoes = echoes
         self._chats = chats
         self._stores = stores
         self._sessions = sessions
@@ -76,7 +79,11 @@ class Revising:
             gone = await self._take_back(owner, [said.id], now=now)
             replies = await journal.answers_to(owner, [said.id])
             telltale = giveaways(gone)
-            await self._answering.erase(owner, [reply.id for reply in replies if telltale.found_in(reply.text)])
+            telling = {reply.id for reply in replies if telltale.found_in(reply.text)}
+            echoed = await self._echoes.own(owner, [said], [entry.id for entry in gone], kept=[line.text])
+            telling |= {reply.id for reply in echoed}
+            await self._echoes.withdraw(owner, [said, *echoed])
+            await self._answering.erase(owner, telling)
             await self._stores.promises.withdrawn(owner, chat.no, at=now)
             new = await journal.rewrite(owner, said, line)
             if not line.text:
@@ -102,11 +109,15 @@ class Revising:
         async with self._db.transaction():
             chat = await self._chats.resolved(owner, chat)
             found = [await journal.original(owner, chat, platform_id) for platform_id in dict.fromkeys(platform_ids)]
-            lines = [line.id for line in found if line is not None]
+            known = [line for line in found if line is not None]
+            lines = [line.id for line in known]
             if not lines:
                 return 0
-            replies = [reply.id for reply in await journal.answers_to(owner, lines)]
-            await self._take_back(owner, lines, now=now)
+            replies = {reply.id for reply in await journal.answers_to(owner, lines)}
+            taken = [entry.id for entry in await self._take_back(owner, lines, now=now)]
+            echoed = await self._echoes.own(owner, known, taken)
+            replies |= {reply.id for reply in echoed}
+            await self._echoes.withdraw(owner, [*known, *echoed])
             await self._answering.erase(owner, [*lines, *replies])
             await self._stores.promises.withdrawn(owner, chat.no, at=now)
         return len(lines)

@@ -19,6 +19,8 @@ from memory.checks import instruction
 from memory.lexicon import asked_in
 from memory.model import Account
 from memory.ports import Completer, CompleterUnavailable
+from memory.usage import Usage
+from memory.usage import tokens as spent
 
 MOST_QUERIES: Final = 3
 LONGEST_QUERY: Final = 200
@@ -54,8 +56,9 @@ class Rejected(Exception):
 class Rewriter:
     """Asks the model for searches, for ``seconds`` at most."""
 
-    def __init__(self, completer: Completer, *, seconds: float) -> None:
+    def __init__(self, completer: Completer, usage: Usage, *, seconds: float) -> None:
         self._completer = completer
+        self._usage = usage
         self._seconds = seconds
 
     async def queries(
@@ -68,9 +71,14 @@ class Rewriter:
         """
         try:
             async with asyncio.timeout(self._seconds):
-                answer = await self._completer.complete(
-                    _request(owner, question, context, now), schema=_SCHEMA, max_tokens=ANSWER_TOKENS
-                )
+                asked = _request(owner, question, context, now)
+                answer = await self._completer.complete(asked, schema=_SCHEMA, max_tokens=ANSWER_TOKENS)
+            self._usage.count(
+                owner,
+                "rewrite",
+                tokens_in=spent(answer.tokens_in, *(message["content"] for message in asked)),
+                tokens_out=spent(answer.tokens_out, answer.text),
+            )
             found = searches(answer.text, question, cut=answer.cut)
         except TimeoutError:
             return (), "not rewritten: the model is slow"

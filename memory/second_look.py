@@ -20,6 +20,7 @@ from memory.offloop import off_loop
 from memory.ports import Clock, Completer, CompleterUnavailable
 from memory.reconcile import Gate
 from memory.stores import EntryStores
+from memory.usage import tokens as spent
 from memory.verdicts import covers
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,8 @@ class Looked:
     ruled: Mapping[str, int] = field(default_factory=dict)
     decisions: tuple[Decision, ...] = ()
     tokens: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
     failed: str = ""
 
 
@@ -87,4 +90,6 @@ class SecondLook:
             return Looked(len(pairs), failed="unavailable" if isinstance(error, CompleterUnavailable) else error.fault)
         decisions = await self._gate.settle(owner, ruled, now=self._clock())
         counts = Counter(str(ruling) for _, ruling in ruled)
-        return Looked(len(pairs), counts, tuple(decisions), answer.tokens)
+        tokens_in = spent(answer.tokens_in, *(str(message["content"]) for message in asked.messages))
+        tokens_out = spent(answer.tokens_out, answer.text)
+        return Looked(len(pairs), counts, tuple(decisions), answer.tokens, tokens_in, tokens_out)

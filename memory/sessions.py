@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -107,6 +107,16 @@ class Sessions:
             (number, owner.no),
         )
         return number
+
+    async def members(self, owner: Account, sessions: Sequence[int]) -> list[int]:
+        """Numbers of the other accounts that take part in sessions the owner takes part in."""
+        rows = await self._db.fetch(
+            "SELECT DISTINCT other.account FROM session_members mine JOIN session_members other"
+            " ON other.session = mine.session AND other.account != mine.account WHERE mine.account = ?"
+            " AND mine.session IN (SELECT value FROM json_each(?)) ORDER BY other.account",
+            (owner.no, json.dumps(list(sessions))),
+        )
+        return [int(row["account"]) for row in rows]
 
     async def current(self, owner: Account, chat: Chat, *, now: datetime) -> int | None:
         """The owner's open session of a chat, or None when it has ended."""

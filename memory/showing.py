@@ -14,7 +14,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import chain
 from typing import Final, NamedTuple
 
 from memory.embedding import spoken
@@ -140,7 +139,7 @@ def forms(unit: Recalled, hits: LongHits = NO_HITS, told: Told = str) -> Forms:
     """A unit whole, or when its text is long its gist, behind the text and the passage where its words were hit."""
     text = unit.text
     if len(text) <= LONG:
-        return (replace(unit, text=told(text)),)
+        return (unit if told is str else replace(unit, text=told(text)),)
     nearest = hits.nearest.get(unit.id)
     shown: list[tuple[Extent, str]] = [("gist", gist(text, nearest))]
     if unit.id == hits.best or not hits.rare.isdisjoint(terms(text)):
@@ -159,7 +158,7 @@ def memory_unit(candidate: Contender, entry: Entry) -> Recalled:
         cites=tuple(c.message for c in entry.provenance.citations),
         band=candidate.band,
         subject=entry.subject,
-        scores=candidate.scores or {},
+        scores=dict(candidate.scores or {}),
         when=entry.span if isinstance(entry, Event) else None,
     )
 
@@ -177,7 +176,7 @@ def _line_forms(
         cites=(line.id,),
         band=candidate.band,
         speaker=line.speaker,
-        scores=candidate.scores or {},
+        scores=dict(candidate.scores or {}),
         outdated=found.outdated.get(line.id),
     )
     lines = found.lines
@@ -200,13 +199,16 @@ def _with_question(unit: Recalled, question: Message, hits: LongHits) -> Forms:
 class Shelf:
     """The list as it grows: near-copies thinned, the token budget kept."""
 
-    def __init__(self, cost: Callable[[Recalled], int], budget: int | None) -> None:
-        """``cost`` counts the tokens of a unit as it is put before the model; without a budget all fit."""
+    def __init__(self, cost: Callable[[Recalled, Recalled | None], int], budget: int | None) -> None:
+        """``cost`` counts the tokens of a unit as it is put before the model, behind another one or as the first.
+
+        Without a budget all fit.
+        """
         self._cost = cost
         self._budget = budget
         self._spent = 0
-        self._words: list[frozenset[str] | None] = []
         self._texts: dict[str, int] = {}
+        self._sources: dict[int, _Source] = {}
         self.units: list[Recalled] = []
 
     def put(self, unit: Forms, *, within: int | None = None) -> str | None:
@@ -221,6 +223,7 @@ class Shelf:
             # An always-read line that is found as well keeps what spoke for it: it is about the question, too.
             better = whole if whole.score > kept.score else kept
             cites = tuple(dict.fromkeys(kept.cites + whole.cites))
+            self._learned_from(cites[len(kept.cites) :], twin)
             # One that is read on every turn for its use alone is found like any other once it is asked about.
             band = whole.band if OFTEN in kept.scores else kept.band
             self.units[twin] = replace(kept, cites=cites, score=better.score, scores=better.scores, band=band)
@@ -229,9 +232,13 @@ class Shelf:
         if form is None:
             return "budget"
         self._texts[_plain(whole.text)] = len(self.units)
-        self._words.append(None)
+        self._learned_from(dict.fromkeys(whole.cites), len(self.units))
         self.units.append(form)
         return None
+
+    def _learned_from(self, sources: Iterable[int], place: int) -> None:
+        for source in sources:
+            self._sources.setdefault(source, _Source()).places.append(place)
 
     def _fitting(self, unit: Forms, within: int | None) -> Recalled | None:
         """The fullest form that there is room for, which is spent; None when not even the shortest fits."""
@@ -239,7 +246,7 @@ class Shelf:
             return unit[0]
         left = min(self._budget, self._budget if within is None else within) - self._spent
         for form in unit:
-            cost = self._cost(form)
+            cost = self._cost(form, self.units[-1] if self.units else None)
             if cost <= (left // WHOLE_SHARE if form.extent == "whole" and len(unit) > 1 else left):
                 self._spent += cost
                 return form
@@ -253,22 +260,35 @@ class Shelf:
         same = self._texts.get(_plain(unit.text))
         if same is not None:
             return same
-        sources = set(unit.cites)
-        near = [place for place, kept in enumerate(self.units) if not sources.isdisjoint(kept.cites)]
+        near = [source for source in map(self._sources.get, dict.fromkeys(unit.cites)) if source is not None]
         if not near:
             return None
         words = frozenset(terms(_without_small_talk(unit.text)))
         need = COVERED * len(words)
-        if len(words.intersection(chain.from_iterable(map(self._words_at, near)))) < need:
+        said = [source.said(self.units) for source in near]
+        if len(words.intersection(said[0] if len(said) == 1 else set().union(*said))) < need:
             return None
-        return max(near, key=lambda place: (len(words & self._words_at(place)) >= need, self.units[place].score))
+        places = {place: source for source in near for place in source.places}
+        return max(
+            sorted(places),
+            key=lambda place: (len(words & places[place].words[place]) >= need, self.units[place].score),
+        )
 
-    def _words_at(self, place: int) -> frozenset[str]:
-        """The words of a unit shown, worked out once one of the same source comes after it."""
-        known = self._words[place]
-        if known is None:
-            known = self._words[place] = frozenset(terms(self.units[place].text))
-        return known
+
+class _Source:
+    """A journal line that units shown were learned from: where they are, and the words they hold."""
+
+    def __init__(self) -> None:
+        self.places: list[int] = []
+        self.words: dict[int, frozenset[str]] = {}
+        self._all: set[str] = set()
+
+    def said(self, units: Sequence[Recalled]) -> set[str]:
+        """All words of these units, worked out once another one of the same source comes after them."""
+        for place in self.places[len(self.words) :]:
+            self.words[place] = frozenset(terms(units[place].text))
+            self._all |= self.words[place]
+        return self._all
 
 
 def _without_small_talk(text: str) -> str:

@@ -15,6 +15,7 @@ from memory.promises import Promises
 from memory.sealed import Segments
 from memory.timeline import Timeline
 from memory.traces import Traces
+from memory.usage import Usage
 from memory.waiting import Waits
 
 
@@ -41,6 +42,11 @@ class Stores:
     segments: Segments
     nulls: Nulls
     db: Database
+
+    @property
+    def usage(self) -> Usage:
+        """What people's chats cost, in counts."""
+        return self.embeddings.usage
 
     @property
     def entries(self) -> tuple[Profile, Timeline, Facts]:

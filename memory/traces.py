@@ -75,17 +75,17 @@ class Traces:
         )
         return _trace(rows[0]) if rows else None
 
-    async def using(self, owner: Account, memories: Iterable[int]) -> list[int]:
+    async def using(self, owner: Account, memories: Iterable[int], *, always: bool = False) -> list[int]:
         """Journal ids of the replies whose request held any of these memories because it was asked about.
 
-        Always-read lines are in every request and say nothing about the reply.
+        Always-read lines are in every request and say nothing about the reply; with ``always`` they count, too.
         """
         rows = await self._db.fetch(
             "SELECT DISTINCT t.reply FROM traces t, json_each(t.data, '$.recalled') r"
             " WHERE t.id BETWEEN ? AND ? AND t.reply IS NOT NULL"
-            " AND json_extract(r.value, '$.band') != 'always'"
+            " AND (json_extract(r.value, '$.band') != 'always' OR ?)"
             " AND json_extract(r.value, '$.id') IN (SELECT value FROM json_each(?))",
-            (owner.first_id, owner.last_id, json.dumps(list(memories))),
+            (owner.first_id, owner.last_id, always, json.dumps(list(memories))),
         )
         return [int(row["reply"]) for row in rows]
 

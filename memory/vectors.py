@@ -10,7 +10,9 @@ rescoring, against .984 to .988 for bytes around zero.
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -23,6 +25,7 @@ Matrix = NDArray[np.float32]
 Bytes = NDArray[np.int8]
 
 _FIRST_ROWS: Final = 64
+_TWO: Final = 2
 _LENGTH_TOLERANCE: Final = 1e-3
 _TOP: Final = 127
 _FULL_SCALE: Final = 32_767
@@ -30,6 +33,11 @@ _ROWS_AT_ONCE: Final = 1_024
 """Rows made float32 at a time where numpy does the work: few enough for the cache of one core."""
 _BYTES_OF_A_KEY: Final = 120
 """What a key and its slot take in a table of Python (measured, rounded up)."""
+
+
+def _cores() -> int:
+    """The processors this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _kernel() -> Callable[[Any, Any, str], Any] | None:
@@ -42,6 +50,9 @@ def _kernel() -> Callable[[Any, Any, str], Any] | None:
 
 
 _CDIST: Final = _kernel()
+_SHARED_FROM: Final = 8 << 20
+"""Bytes of vectors from which two threads scan them; of fewer, waking the second takes longer than it saves."""
+_HELPER: Final = None if _CDIST is None or _cores() < _TWO else ThreadPoolExecutor(1, thread_name_prefix="scan")
 
 
 def usable(vectors: Matrix) -> NDArray[np.bool_]:
@@ -209,7 +220,7 @@ class Vectors:
         apart = query - centre
         peak = float(np.abs(apart).max()) or 1.0
         whole = np.rint(apart * (_TOP / peak)).astype(np.int8)[None]
-        found = np.concatenate([_dots(whole, block) for block in self._blocks()])
+        found = _scanned(whole, list(self._blocks()))
         found *= self._scales[: self._count]
         found *= peak / _TOP
         found += self._offsets[: self._count]
@@ -277,6 +288,25 @@ def _grown(held: NDArray[Numbers], count: int, rows: int) -> NDArray[Numbers]:
     grown: NDArray[Numbers] = np.empty((rows, *held.shape[1:]), held.dtype)
     grown[:count] = held[:count]
     return grown
+
+
+def _scanned(whole: Bytes, blocks: Sequence[Bytes]) -> NDArray[np.float32]:
+    """The products of one row of bytes with those of all blocks, in order.
+
+    Of a large memory a second thread takes half: what one thread reads of it a second is the limit, not what it works
+    out (NUMBERS, section 1).
+    """
+    if _HELPER is None or sum(block.nbytes for block in blocks) < _SHARED_FROM:
+        return np.concatenate([_dots(whole, block) for block in blocks])
+    ends = np.cumsum([len(block) for block in blocks])
+    middle = int(ends[-1]) // 2
+    cut = int(np.searchsorted(ends, middle, side="right"))
+    start = int(ends[cut]) - len(blocks[cut])
+    first = [*blocks[:cut], blocks[cut][: middle - start]]
+    second = [blocks[cut][middle - start :], *blocks[cut + 1 :]]
+    helped = _HELPER.submit(lambda: [_dots(whole, block) for block in second if len(block)])
+    own = [_dots(whole, block) for block in first if len(block)]
+    return np.concatenate(own + helped.result())
 
 
 def _dots(whole: Bytes, block: Bytes) -> NDArray[np.float32]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import pairwise
@@ -48,7 +48,7 @@ def terms(text: str) -> list[str]:
 
     A compound that holds a digit ("20240817-3", "10:30") is indexed whole and by its parts.
     """
-    return list(_terms(text, parts_of_ids=True))
+    return _terms(text, parts_of_ids=True)
 
 
 def query_terms(text: str) -> list[str]:
@@ -69,30 +69,29 @@ def weights(terms: Sequence[str]) -> list[float]:
     return [PART if term in parts or (term not in words and not parts.isdisjoint(term)) else 1.0 for term in terms]
 
 
-def _terms(text: str, *, parts_of_ids: bool) -> Iterator[str]:
-    for run in _RUN.finditer(unicodedata.normalize("NFKC", text).lower()):
-        han, word = run.groups()
+def _terms(text: str, *, parts_of_ids: bool) -> list[str]:
+    found: list[str] = []
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    for han, word in _RUN.findall(plain.lower()):
         if han:
-            yield from _characters_and_pairs(han.translate(_simplified()))
+            run = han.translate(_simplified())
+            found += run
+            found += [first + second for first, second in pairwise(run)]
+        elif word.isalnum():
+            if word not in _STOP:
+                found.append(_stem(word))
         else:
-            yield from _word_terms(word, parts_of_ids=parts_of_ids)
+            found += _parts(word, whole_ids=not parts_of_ids)
+    return found
 
 
-def _characters_and_pairs(run: str) -> Iterator[str]:
-    yield from run
-    for first, second in pairwise(run):
-        yield first + second
-
-
-def _word_terms(word: str, *, parts_of_ids: bool) -> Iterator[str]:
+def _parts(word: str, *, whole_ids: bool) -> list[str]:
+    """The terms of a compound; of an id made of numbers alone only the whole, if ``whole_ids``."""
     parts = _PART.findall(word)
-    if len(parts) > 1 and any(map(str.isdigit, parts)):
-        yield word
-        if not parts_of_ids and all(map(str.isdigit, parts)):
-            return
-    for part in parts:
-        if part not in _STOP:
-            yield _stem(part)
+    numbered = len(parts) > 1 and any(map(str.isdigit, parts))
+    if numbered and whole_ids and all(map(str.isdigit, parts)):
+        return [word]
+    return [word] * numbered + [_stem(part) for part in parts if part not in _STOP]
 
 
 @lru_cache(maxsize=20_000)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from functools import cache
 from typing import Final
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
-from memory.model import SELF
+from memory.model import SELF, Account
 from memory.script import folded
 
 TELLING: Final = frozenset({"timezone", "home"})
@@ -93,6 +94,17 @@ def zone_named(words: str) -> str | None:
     if not place or len(place) > LONGEST:
         return None
     return _names().get(_spelt(place)) or _distant(place)
+
+
+def shown(owner: Account, *, private: bool, at: datetime) -> str:
+    """The owner's zone as it may be named at ``at``: in a group by its distance from UTC, for its name tells a place.
+
+    One that is the operator's default tells nothing of anybody.
+    """
+    if private or owner.zone_from == "default":
+        return owner.zone
+    offset = at.astimezone(ZoneInfo(owner.zone)).strftime("%z")
+    return f"UTC{offset[:3]}:{offset[3:5]}"
 
 
 def _distant(words: str) -> str | None:

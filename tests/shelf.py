@@ -10,11 +10,14 @@ from typing import Self
 
 from memory.accounts import Accounts, Chats
 from memory.db import Database
+from memory.echoes import Echoes
 from memory.facts import Facts
+from memory.forget import Forgetting
 from memory.journal import Journal, Line
 from memory.model import Account, Candidate, Chat, Citation, Entry, Message, ProfileLine
 from memory.profile import Profile
 from memory.sessions import Sessions
+from memory.stores import Stores
 from memory.timeline import Timeline
 from tests.conftest import Clock
 
@@ -88,6 +91,12 @@ class Shelf:
             *await self.timeline.history(self.owner),
             *await self.facts.history(self.owner),
         ]
+
+
+def forgetting(shelf: Shelf, stores: Stores) -> Forgetting:
+    """The forget gate over a shelf; ten minutes to undo."""
+    echoes = Echoes(shelf.accounts, shelf.sessions, stores, lambda _: None)
+    return Forgetting(shelf.db, stores, shelf.sessions, timedelta(minutes=10), echoes)
 
 
 def cite(message: Message, quote: str = "") -> tuple[Citation, ...]:

@@ -22,7 +22,9 @@ STORES = tuple(
     f"memory.{name}"
     for name in (
         "accounts", "db", "embedding", "entries", "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages",
-        "pauses", "profile", "promises", "reader", "sealed", "sessions", "timeline", "traces", "waiting", "wanting",
+        "pauses", "profile", "promises", "reader", "sealed", "sessions", "timeline", "traces", "usage", "waiting",
+        "wanting",
+        "departures", "persons",
     )
 )  # fmt: skip
 """The files that speak SQL."""

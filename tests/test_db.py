@@ -335,6 +335,22 @@ async def test_reading_together_waits_for_nothing_else_and_its_errors_come_throu
     assert await db.together(lambda: names(db)) == []
 
 
+async def test_of_many_that_read_at_once_each_gets_its_own_answer(db: Database) -> None:
+    questions = [f"SELECT {number} AS n" for number in range(50)] + ["SELECT nothing", "SELECT 50 AS n"]
+    answers = await asyncio.gather(*map(db.fetch, questions), return_exceptions=True)
+    assert [answer[0]["n"] for answer in answers if not isinstance(answer, BaseException)] == list(range(51))
+    assert isinstance(answers[-2], sqlite3.OperationalError)
+
+
+async def test_who_gives_up_while_many_read_spoils_nobodys_answer(db: Database) -> None:
+    reading = [asyncio.create_task(db.fetch(f"SELECT {number} AS n")) for number in range(20)]
+    await asyncio.sleep(0)
+    reading[3].cancel()
+    answers = await asyncio.gather(*reading, return_exceptions=True)
+    assert isinstance(answers[3], asyncio.CancelledError)
+    assert all(answer[0]["n"] == n for n, answer in enumerate(answers) if not isinstance(answer, BaseException))
+
+
 async def test_nobody_reads_from_a_closed_database(db: Database) -> None:
     await db.close()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):

@@ -24,7 +24,7 @@ from memory.stores import Stores
 from memory.traces import Traces
 from memory.waiting import Waits
 from tests.conftest import Clock
-from tests.shelf import Shelf
+from tests.shelf import Shelf, forgetting
 
 
 class HashEmbedder:
@@ -98,7 +98,7 @@ async def world(tmp_path: Path, clock: Clock) -> AsyncIterator[World]:
         Nulls(shelf.db),
         shelf.db,
     )
-    yield World(shelf, stores, Forgetting(shelf.db, stores, shelf.sessions, timedelta(minutes=10)))
+    yield World(shelf, stores, forgetting(shelf, stores))
     await shelf.db.close()
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from memory import vectors
 from memory.embedding import text_hash
 from memory.index import NOWHERE
-from memory.vectors import Vectors
+from memory.vectors import Vectors, coded
 from tests.units import index_of, known, row, said
 
 NAN = float("nan")
@@ -60,6 +61,24 @@ def test_a_first_load_is_taken_as_it_is_and_grown_apart_from_the_next_on() -> No
     assert scanned is not None
     assert np.allclose(scanned, [0, 0, 1, 0.5], atol=0.01)
     assert np.array_equal(first, np.eye(4)[:3])
+
+
+@pytest.mark.parametrize("pages", [[5], [1, 1], [3, 1, 9], [2, 8, 2]])
+@pytest.mark.parametrize("loose", [0, 1, 40])
+def test_two_threads_find_what_one_finds(pages: list[int], loose: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = np.random.default_rng(7)
+    rows = source.standard_normal((sum(pages) + loose, 16), dtype=np.float32)
+    held = Vectors(np.zeros(16, np.float32))
+    parts = np.split(rows, np.cumsum(pages))
+    held.open([coded(part, np.zeros(16, np.float32)) for part in parts[:-1]], np.arange(sum(pages), dtype=np.uint64))
+    held.add([(1_000 + number).to_bytes(16, "little") for number in range(loose)], parts[-1])
+    alone = held.scan(rows[0])
+    monkeypatch.setattr(vectors, "_SHARED_FROM", 1)
+    together = held.scan(rows[0])
+    assert alone is not None
+    assert together is not None
+    assert np.array_equal(alone, together)
+    assert len(together) == len(rows)
 
 
 def test_a_first_load_with_a_bad_or_a_double_row_keeps_the_others_in_order() -> None:

@@ -6,7 +6,6 @@ import contextlib
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +32,7 @@ from memory.stores import Stores
 from memory.traces import Traces
 from memory.waiting import Waits
 from tests.conftest import Clock
-from tests.shelf import Shelf, fact
+from tests.shelf import Shelf, fact, forgetting
 from tests.units import START
 
 TOPICS = ("单簧管", "高山", "clarinet", "mountain")
@@ -110,8 +109,8 @@ def world_of(shelf: Shelf) -> World:
     )
     indexes = Indexes(stores)
     recall = Recall(stores, indexes, RecallSettings(timeout_seconds=2.0), len)
-    forgetting = Forgetting(shelf.db, stores, shelf.sessions, timedelta(minutes=10))
-    return World(shelf, stores, embedder, recall, forgetting, indexes)
+    gate = forgetting(shelf, stores)
+    return World(shelf, stores, embedder, recall, gate, indexes)
 
 
 @pytest.fixture

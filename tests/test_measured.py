@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 
 import memory.measured
 import memory.threshold
-from memory.forget import Forgetting
 from memory.index import OwnerIndex
 from memory.measured import Measured, measuring
 from memory.model import Account
@@ -20,7 +18,7 @@ from memory.recall import RecallOptions
 from memory.shipped import Probes
 from memory.threshold import Bar, Curve, Mask, Null, measure
 from tests.conftest import Clock
-from tests.shelf import Shelf
+from tests.shelf import Shelf, forgetting
 from tests.test_recall import World, world_of
 
 QUESTION = "Where does Ann grow basil?"
@@ -103,12 +101,12 @@ async def test_what_is_erased_takes_what_was_measured_with_it(world: World, *, b
     if before:
         await world.recall.measured.store()
     assert len(await stored(world.shelf)) == before
-    forgetting = Forgetting(world.shelf.db, world.stores, world.shelf.sessions, timedelta(minutes=10))
-    plan = await forgetting.plan(world.owner, world.shelf.chat, "plant7", now=world.shelf.clock())
+    gate = forgetting(world.shelf, world.stores)
+    plan = await gate.plan(world.owner, world.shelf.chat, "plant7", now=world.shelf.clock())
     assert plan is not None
-    assert await forgetting.carry_out(world.owner, plan.offer, picks=None, now=world.shelf.clock())
+    assert await gate.carry_out(world.owner, plan.offer, picks=None, now=world.shelf.clock())
     world.shelf.clock.advance(minutes=10)
-    assert await forgetting.erase_due(world.owner, now=world.shelf.clock())
+    assert await gate.erase_due(world.owner, now=world.shelf.clock())
     await world.recall.measured.store()
     assert await stored(world.shelf) == []
 

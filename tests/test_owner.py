@@ -9,7 +9,9 @@ import pytest
 
 import memory.accounts
 import memory.answering
+import memory.departures
 import memory.distill
+import memory.echoes
 import memory.embedding
 import memory.facts
 import memory.fleeting
@@ -25,11 +27,13 @@ import memory.promises
 import memory.recall
 import memory.reconcile
 import memory.revising
+import memory.rooms
 import memory.sealed
 import memory.sessions
 import memory.sharing
 import memory.timeline
 import memory.traces
+import memory.usage
 import memory.waiting
 from memory import Memory
 
@@ -38,6 +42,7 @@ WALKED: tuple[type, ...] = (
     memory.accounts.Chats,
     memory.answering.Answering,
     memory.distill.Distiller,
+    memory.echoes.Echoes,
     memory.embedding.Embeddings,
     memory.facts.Facts,
     memory.forget.Forgetting,
@@ -55,10 +60,13 @@ WALKED: tuple[type, ...] = (
     memory.pages.Pages,
     memory.pauses.Pauses,
     memory.sealed.Segments,
+    memory.departures.Departures,
+    memory.rooms.Rooms,
     memory.sessions.Sessions,
     memory.sharing.Sharing,
     memory.timeline.Timeline,
     memory.traces.Traces,
+    memory.usage.Usage,
     memory.waiting.Waits,
 )
 
@@ -78,6 +86,9 @@ WITHOUT_OWNER = {
     ("Fleeting", "sweep"): "goes owner by owner inside",
     ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
+    ("Rooms", "removed"): "the bot itself is gone: every member of the group in turn, no memory is read",
+    ("Departures", "members"): "returns account numbers, no memory",
+    ("Usage", "owners_pending"): "returns account numbers, no memory",
     ("Waits", "owners_waiting"): "returns account numbers, no memory",
     ("Promises", "owners_owed"): "returns account numbers, no memory",
     ("Promises", "owners_due"): "returns account numbers, no memory",

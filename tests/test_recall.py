@@ -417,6 +417,15 @@ async def test_the_block_keeps_to_the_budget_and_names_what_did_not_fit(world: W
     assert (await world.ask("marmalade", RecallOptions(max_tokens=0, threshold=False))).units == ()
 
 
+async def test_notes_of_one_day_leave_room_for_more(world: World) -> None:
+    for number in range(30):
+        await world.know(f"marmalade jar number{number} on the shelf")
+    fitting = await world.ask("marmalade", RecallOptions(max_tokens=900, threshold=False))
+    shown = block(fitting, world.owner)
+    whole = len(shown) + (len(fitting.units) - 1) * len("2026-03-02 ")
+    assert len(shown) <= 900 < whole, "with its day before each there were fewer"
+
+
 async def test_every_shown_unit_names_the_terms_of_its_score(shelf: Shelf) -> None:
     world = world_of(shelf, Meanings({"blue jam": (1, 0), "red tea": (0, 1), "jam?": (0.9, 0.1)}))
     await world.know("blue jam")
@@ -533,6 +542,19 @@ async def test_the_index_of_who_talked_longest_ago_is_dropped_first(shelf: Shelf
     await world.recall.recall(other, "tea", now=shelf.clock(), room=shelf.chat, options=ALL)
     assert world.indexes.nbytes < held
     assert texts(await world.ask("茶")) == ["茶"]
+
+
+async def test_what_indexes_hold_is_counted_as_they_grow_and_go(world: World) -> None:
+    await world.know("茶")
+    await world.ask("茶")
+    before = world.indexes.nbytes
+    for number in range(200):
+        await world.know(f"jam{number}")
+    await world.ask("jam7")
+    async with world.indexes.of(world.owner) as index:
+        assert world.indexes.nbytes == index.nbytes > before > 0
+    world.indexes.forget(world.owner)
+    assert world.indexes.nbytes == 0
 
 
 async def test_a_changed_model_never_meets_old_vectors(shelf: Shelf) -> None:

@@ -113,6 +113,17 @@ def test_settings_cannot_be_changed_afterwards() -> None:
         ("zone = 'Mars/Base'", 'zone = "Mars/Base": must be the name of a time zone, like Asia/Shanghai'),
         ("zone = '../x'", "must be the name of a time zone"),
         ("persona = 3", "recollect.toml: persona = 3: must be text in quotes"),
+        (
+            "[personas]\n'telegram' = 'x'",
+            'recollect.toml: [personas] telegram = "telegram": must be a platform and a number',
+        ),
+        (
+            "[personas]\n'signal:1' = 'x'",
+            '[personas] signal:1 = "signal:1": must be a platform and a number, like tele',
+        ),
+        ("[personas]\n'telegram:-1' = ' '", '[personas] telegram:-1 = " ": must say who the bot is there'),
+        ("[personas]\n'telegram:-1' = 3", "[personas] telegram:-1 = 3: must be text in quotes"),
+        ("personas = 3", "recollect.toml: personas"),
         ("data_dir = 3", "data_dir = 3: must be the name of a folder"),
         (
             "recall = 3",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from bot.message import Button, ChatRef, CommandSpec, DeliveryError, Moved, Press, Quote, Reply
+from bot.message import Button, ChatRef, CommandSpec, DeliveryError, Incoming, Left, Moved, Press, Quote, Reply
 from tests.servers.telegram_chats import DATE
 from tests.telegram_world import ANNA, BERT, GROUP, NEW_GROUP, SAID_AT, World
 
@@ -183,6 +184,68 @@ async def test_an_answer_that_was_growing_while_its_group_moved_is_whole_with_th
     await sink.send(Reply("a" * 6_000))
     # What stood in the old group stays readable above the new one; its last message was not whole.
     assert here.server.chat(GROUP).texts[0] + "".join(new.texts) == "a" * 6_000
+
+
+# Somebody leaves
+
+
+def member(here: World, user_id: int, status: str, kind: str = "chat_member", **more: Any) -> dict[str, Any]:
+    """The update that tells of a change of a member of the group."""
+    user = here.server.me if user_id == here.server.id else here.server.user(user_id)
+    states = [{"status": each, "user": user} for each in ("member", status)]
+    change = {"chat": here.server.chat(GROUP).payload(), "from": user, "date": DATE}
+    return {kind: change | {"old_chat_member": states[0], "new_chat_member": states[1] | more}}
+
+
+@pytest.mark.parametrize("status", ["left", "kicked"])
+async def test_who_leaves_or_has_to_is_told_of(here: World, status: str) -> None:
+    here.server.group(GROUP)
+    more: dict[str, Any] = {"until_date": 0} if status == "kicked" else {}
+    here.server.push(member(here, ANNA, status, **more))
+    assert (await here.desk.next())[0] == Left(ChatRef("telegram", "group:-500", private=False), "1001", SAID_AT)
+
+
+async def test_the_note_that_somebody_left_counts_where_the_bot_is_no_administrator(here: World) -> None:
+    here.server.group(GROUP)
+    here.server.say(BERT, None, GROUP, left_chat_member=here.server.user(ANNA))
+    assert (await here.desk.next())[0] == Left(ChatRef("telegram", "group:-500", private=False), "1001", SAID_AT)
+
+
+async def test_that_the_bot_has_to_go_is_told_once_as_a_change_and_once_as_a_note(here: World) -> None:
+    here.server.group(GROUP)
+    here.server.push(member(here, here.server.id, "kicked", "my_chat_member", until_date=0))
+    here.server.say(BERT, None, GROUP, left_chat_member=here.server.me)
+    expected = Left(ChatRef("telegram", "group:-500", private=False), None, SAID_AT)
+    assert [(await here.desk.next())[0] for _ in range(2)] == [expected, expected]
+
+
+RIGHTS = (
+    "can_send_messages", "can_send_audios", "can_send_documents", "can_send_photos", "can_send_videos",
+    "can_send_video_notes", "can_send_voice_notes", "can_send_polls", "can_send_other_messages",
+    "can_add_web_page_previews", "can_change_info", "can_invite_users", "can_pin_messages", "can_manage_topics",
+    "can_edit_tag", "can_react_to_messages",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("inside", [True, False])
+async def test_who_is_restricted_has_left_only_if_they_are_not_inside(here: World, *, inside: bool) -> None:
+    here.server.group(GROUP)
+    more: dict[str, Any] = dict.fromkeys(RIGHTS, False) | {"is_member": inside, "until_date": 0}
+    here.server.push(member(here, ANNA, "restricted", **more))
+    here.server.say(ANNA, "/help", GROUP)
+    update, _ = await here.desk.next()
+    assert isinstance(update, Incoming if inside else Left)
+
+
+async def test_who_comes_and_other_bots_that_go_and_who_blocks_the_bot_are_nothing_to_us(here: World) -> None:
+    here.server.group(GROUP)
+    here.server.push(member(here, ANNA, "member"))
+    here.server.say(BERT, None, GROUP, left_chat_member=here.server.user(77, is_bot=True))
+    blocked = member(here, here.server.id, "kicked", "my_chat_member", until_date=0)
+    blocked["my_chat_member"]["chat"] = here.server.chat(ANNA).payload()
+    here.server.push(blocked)
+    here.server.say(ANNA, "/help", GROUP)
+    assert isinstance((await here.desk.next())[0], Incoming)
 
 
 # What only one person may see

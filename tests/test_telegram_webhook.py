@@ -45,7 +45,7 @@ async def test_messages_arrive_in_order_by_the_webhook_and_are_answered(world: W
     assert {status for _, status in world.server.updates.delivered} == {200}
     asked = world.server.sent("setWebhook")[0].params
     assert asked["secret_token"] == SECRET
-    assert asked["allowed_updates"] == ["message", "edited_message", "callback_query"]
+    assert asked["allowed_updates"] == ["message", "edited_message", "callback_query", "my_chat_member", "chat_member"]
     assert not world.server.sent("getUpdates")
 
 

@@ -101,6 +101,19 @@ async def test_b11_an_embedder_that_is_down_leaves_everything_waiting(shelf: She
     assert await store.fill(shelf.owner) == 1
 
 
+async def test_a_question_after_a_restart_writes_nothing(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    await embeddings(shelf, Scripted()).fill(shelf.owner, ["tea"])
+
+    async def written(*_: object) -> None:
+        raise AssertionError("a question needs no write")
+
+    monkeypatch.setattr(shelf.db, "returning", written)
+    again = embeddings(shelf, Scripted())
+    assert await again.query(shelf.owner, "which tea") is not None
+    narrow = embeddings(shelf, Scripted(lambda text: vector_of(text, 8)))
+    assert await narrow.query(shelf.owner, "which tea") is None, "the width is that of the file"
+
+
 async def test_two_models_never_meet(shelf: Shelf) -> None:
     await embeddings(shelf, Scripted()).fill(shelf.owner, ["早"])
     other = embeddings(shelf, Scripted(lambda text: vector_of(text, 8), model="m2"))

@@ -14,6 +14,7 @@ from bot.commands.pausing import Pausing
 from bot.commands.remembering import Remembering
 from bot.commands.seeing import Seeing
 from bot.commands.sharing import Sharing
+from bot.commands.spending import Spending
 from bot.commands.talking import Talking
 from bot.message import CommandSpec, Reply
 from config.locales import phrase
@@ -39,6 +40,7 @@ NAMES: Final = (
     "cancel",
     "language",
     "timezone",
+    "usage",
 )
 PRIVATE_NAMES: Final = frozenset({"start"})
 """Commands that make sense in a private chat alone."""
@@ -70,6 +72,7 @@ class Commands:
             Forgetting(memory, clock),
             Sharing(memory, clock),
             self._choosing,
+            Spending(memory, clock, settings),
         )
         self._run: dict[str, Run] = {name: run for group in self._groups for name, run in group.runs.items()}
 

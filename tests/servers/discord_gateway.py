@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
-from tests.servers.discord_model import MESSAGE_CONTENT, PRIVILEGED
+from tests.servers.discord_model import MEMBERS, MESSAGE_CONTENT, PRIVILEGED
 
 
 @dataclass(slots=True)
@@ -20,6 +20,7 @@ class Gateway:
     greeting: Callable[[str], list[tuple[str, Any]]]
     changed: Callable[[], Awaitable[None]]
     content_intent: bool = True
+    members_intent: bool = False
     identified: list[dict[str, Any]] = field(default_factory=list)
     resumed: int = 0
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -76,7 +77,8 @@ class Gateway:
         if data["token"] != self.token:
             await socket.close(code=4004, message=b"Authentication failed.")
             return
-        if data["intents"] & PRIVILEGED & ~(MESSAGE_CONTENT if self.content_intent else 0):
+        allowed = (MESSAGE_CONTENT if self.content_intent else 0) | (MEMBERS if self.members_intent else 0)
+        if data["intents"] & PRIVILEGED & ~allowed:
             await socket.close(code=4014, message=b"Disallowed intent(s).")
             return
         self._session = f"session-{len(self.identified)}"

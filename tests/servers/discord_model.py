@@ -26,6 +26,8 @@ PRIVILEGED = (1 << 1) | (1 << 8) | MESSAGE_CONTENT
 READ_HISTORY = 1 << 10 | 1 << 16
 """Permissions to view a channel and to read what was said there."""
 CONTENT_FLAG = 1 << 19
+MEMBERS_FLAG = 1 << 15
+MEMBERS = 1 << 1
 """Application flag: Message Content Intent is switched on (for a bot in fewer than 100 servers)."""
 BLANK = re.compile(r"[\s\u200b-\u200f\u2060-\u2064\ufeff]*")
 COMMAND_NAME = re.compile(r"[-_\w]{1,32}")

@@ -14,6 +14,7 @@ from tests.servers.discord_model import (
     EPHEMERAL,
     EPOCH_MS,
     HISTORY_LIMIT,
+    MEMBERS_FLAG,
     NONCE_SECONDS,
     START_MS,
     TOKEN_SECONDS,
@@ -40,6 +41,7 @@ class Rest:
         self.interactions: dict[str, Interaction] = {}
         self.commands: list[dict[str, Any]] = []
         self.content_flag = True
+        self.members_flag = False
         self.unreachable: set[str] = set()
         self.files: dict[str, bytes] = {}
         self.outbox: list[tuple[str, Any]] = []
@@ -116,7 +118,7 @@ class Rest:
             "bot_require_code_grant": False,
             "verify_key": "",
             "owner": User("900000000000000001", "Operator").payload(),
-            "flags": CONTENT_FLAG if self.content_flag else 0,
+            "flags": (CONTENT_FLAG if self.content_flag else 0) | (MEMBERS_FLAG if self.members_flag else 0),
         }
 
     def _private_channel(self, user_id: str) -> dict[str, Any]:

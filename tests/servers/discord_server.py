@@ -91,6 +91,15 @@ class DiscordServer(Rest):
         """Switch Message Content Intent off on the application's page."""
         self.content_flag = self.gateway.content_intent = False
 
+    def allow_members(self) -> None:
+        """Switch Server Members Intent on on the application's page."""
+        self.members_flag = self.gateway.members_intent = True
+
+    async def leave(self, user: User, guild: str) -> None:
+        """Let a member leave a server; a bot hears of it that has the intent."""
+        if self.gateway.members_intent:
+            await self.dispatch("GUILD_MEMBER_REMOVE", {"guild_id": guild, "user": user.payload()})
+
     def fault(self, match: str, *, retry_after: float | None = None, **how: Any) -> None:
         """Plan a :class:`Fault`; with ``retry_after`` (seconds) it is the platform's own 429."""
         if retry_after is not None:

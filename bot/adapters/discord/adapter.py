@@ -105,6 +105,7 @@ class DiscordAdapter:
         async with client:
             try:
                 await client.login(self._token)
+                client.hear_leaving()
                 self._client = client
                 await self._listen(client)
             finally:

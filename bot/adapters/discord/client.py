@@ -22,7 +22,7 @@ from bot.adapters.discord.menu import is_current, menu
 from bot.adapters.discord.outlet import FAILED
 from bot.adapters.discord.quiet import named, report
 from bot.delivery import Errands, Tempo
-from bot.message import ChatRef, CommandSpec, Deleted, Edited, Seen, Submit, Update
+from bot.message import ChatRef, CommandSpec, Deleted, Edited, Left, Seen, Submit, Update
 
 LONGEST_LIMIT: Final = 30.0
 """Seconds of a rate limit that the SDK waits out by itself, its own least; what is longer closes the chat's gate."""
@@ -77,6 +77,12 @@ class Client(discord.Client):
         self._session: tuple[CatchUp, asyncio.Task[None]] | None = None
         self.answers = Answers(self, self._chats, tempo, self._errands)
         self._contain_malformed_events()
+
+    def hear_leaving(self) -> None:
+        """Ask, before the gateway is connected, to be told who leaves a server, where the application may be."""
+        flags = self.application_flags
+        if flags.gateway_guild_members or flags.gateway_guild_members_limited:
+            self._connection._intents.members = True  # noqa: SLF001 - they are settled before the login tells the flags
 
     async def setup_hook(self) -> None:
         """Begin what need not be done before the bot is there."""
@@ -145,6 +151,36 @@ class Client(discord.Client):
         """Hear that many messages are no more."""
         await self._take_back(payload.message_ids, payload.guild_id, payload.channel_id)
 
+    async def on_raw_member_remove(self, payload: discord.RawMemberRemoveEvent) -> None:
+        """Hear that somebody left a server, or had to."""
+        if not payload.user.bot:
+            await self._left(reading.server(payload.guild_id), payload.user.id)
+
+    async def on_guild_remove(self, guild: discord.Guild) -> None:
+        """Hear that the bot is in a server no more; one that is only out of order does not come here."""
+        await self._left(reading.server(guild.id), None)
+
+    async def on_guild_channel_delete(self, channel: discord.abc.GuildChannel) -> None:
+        """Hear that a channel is no more."""
+        await self._left(reading.channel_chat(channel.guild.id, channel), None)
+
+    async def on_thread_remove(self, thread: discord.Thread) -> None:
+        """Hear that a private thread is closed to the bot; a public one is a part of its channel."""
+        if thread.is_private():
+            await self._left(reading.channel_chat(thread.guild.id, thread), None)
+
+    async def on_thread_delete(self, thread: discord.Thread) -> None:
+        """Hear that a private thread is no more."""
+        await self.on_thread_remove(thread)
+
+    async def on_raw_thread_member_remove(self, payload: discord.RawThreadMembersUpdate) -> None:
+        """Hear that people left a private thread, or had to; from a public one nobody is shut out."""
+        thread = self.get_channel(payload.thread_id)
+        if isinstance(thread, discord.Thread) and thread.is_private():
+            for user_id in payload.data.get("removed_member_ids", ()):
+                if int(user_id) != self._me:
+                    await self._left(reading.channel_chat(payload.guild_id, thread), int(user_id))
+
     async def on_interaction(self, interaction: reading.Interaction) -> None:
         """Take a slash command or a press, acknowledged before anything else is done."""
         slash = interaction.type is discord.InteractionType.application_command
@@ -195,6 +231,10 @@ class Client(discord.Client):
             await self._caught_up(chat)
             gone = Deleted(chat, tuple(map(str, sorted(ids))), self._now())
             await self._work.submit(gone, self.answers.unasked(chat))
+
+    async def _left(self, chat: ChatRef, user_id: int | None) -> None:
+        left = Left(chat, None if user_id is None else str(user_id), self._now())
+        await self._work.submit(left, self.answers.unasked(chat))
 
     async def _caught_up(self, chat: ChatRef) -> None:
         if self._session is not None:

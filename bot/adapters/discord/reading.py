@@ -38,6 +38,11 @@ def private_chat(user_id: int) -> ChatRef:
     return ChatRef(PLATFORM, f"dm:{user_id}")
 
 
+def server(guild_id: int) -> ChatRef:
+    """Name a server as a whole, of which all channels are."""
+    return ChatRef(PLATFORM, f"guild:{guild_id}", private=False)
+
+
 def channel_chat(guild_id: int, channel: object) -> ChatRef:
     """Name a place in a server. A public thread belongs to its channel; a private one stands for itself."""
     if isinstance(channel, discord.Thread) and not channel.is_private():

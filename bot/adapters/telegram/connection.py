@@ -24,8 +24,15 @@ from bot.message import AdapterError
 
 NAME: Final = "telegram"
 API: Final = "https://api.telegram.org"
-UPDATES: Final = (TelegramUpdate.MESSAGE, TelegramUpdate.EDITED_MESSAGE, TelegramUpdate.CALLBACK_QUERY)
-"""The kinds of updates that are asked for."""
+UPDATES: Final = (
+    TelegramUpdate.MESSAGE,
+    TelegramUpdate.EDITED_MESSAGE,
+    TelegramUpdate.CALLBACK_QUERY,
+    TelegramUpdate.MY_CHAT_MEMBER,
+    TelegramUpdate.CHAT_MEMBER,
+)
+"""The kinds of updates that are asked for. Of other members a bot is told only where it is an administrator; elsewhere
+a note in the chat says that somebody left."""
 
 REFUSED: Final = (
     "Telegram does not know this bot token. Set TELEGRAM_BOT_TOKEN to the token that @BotFather shows "

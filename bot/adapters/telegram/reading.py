@@ -12,6 +12,9 @@ from typing import Final
 from telegram import (
     CallbackQuery,
     Chat,
+    ChatMember,
+    ChatMemberRestricted,
+    ChatMemberUpdated,
     Message,
     MessageEntity,
     MessageOrigin,
@@ -22,11 +25,11 @@ from telegram import (
     User,
 )
 from telegram import Update as TelegramUpdate
-from telegram.constants import ChatType
+from telegram.constants import ChatMemberStatus, ChatType
 
 from bot.adapters.telegram.connection import NAME
 from bot.adapters.telegram.media import Fetch, media_of, unreadable
-from bot.message import ChatRef, Edited, Incoming, Moved, Press, Quote, Update
+from bot.message import ChatRef, Edited, Incoming, Left, Moved, Press, Quote, Update
 from bot.text import clean, is_blank
 
 _GENERAL: Final = 1
@@ -60,14 +63,31 @@ class Reader:
             return _press(update.callback_query, self._now())
         if update.edited_message is not None:
             return self._edited(update.edited_message)
+        if (change := update.my_chat_member or update.chat_member) is not None:
+            return self._changed(change)
         if update.message is None:
             return None
         self.look_ahead(update)
-        moved = _moved(update.message)
-        if moved is not None:
-            return moved
+        if (told := _moved(update.message) or self._left(update.message)) is not None:
+            return told
         incoming = self._incoming(update.message)
         return incoming if incoming is not None and incoming.addressed else None
+
+    def _changed(self, change: ChatMemberUpdated) -> Left | None:
+        """Read that somebody, or the bot itself, is in a group no more."""
+        now = change.new_chat_member
+        return None if _is_in(now) else self._gone(change.chat, now.user, change.date)
+
+    def _left(self, message: Message) -> Left | None:
+        """Read the note that somebody left."""
+        user = message.left_chat_member
+        return None if user is None else self._gone(message.chat, user, message.date)
+
+    def _gone(self, chat: Chat, user: User, at: datetime) -> Left | None:
+        ours = user.id == self._me.id
+        if chat.type in (ChatType.PRIVATE, ChatType.CHANNEL) or (user.is_bot and not ours):
+            return None  # who blocks the bot has not left a group
+        return Left(_chat(chat), None if ours else str(user.id), _utc(at))
 
     def _edited(self, message: Message) -> Edited | None:
         # An edit may take our name out of a message we have read, so it comes whether it addresses us or not.
@@ -102,6 +122,13 @@ class Reader:
 
     def _in_album(self, message: Message) -> bool:
         return message.media_group_id is not None and (message.chat.id, message.media_group_id) in self._albums
+
+
+def _is_in(member: ChatMember) -> bool:
+    """Whether somebody is in a group; whoever is restricted may be out of it."""
+    if isinstance(member, ChatMemberRestricted):
+        return member.is_member
+    return member.status not in (ChatMemberStatus.LEFT, ChatMemberStatus.BANNED)
 
 
 def chat_of(message: Message) -> ChatRef:

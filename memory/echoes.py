@@ -1,0 +1,164 @@
+"""What the bot said because it had read words that are forgotten now: to their owner later on, or to others of a group.
+
+A window holds what was said before, in a group by every member, so an answer may repeat it in other words. One given
+to another member lies in that member's range, and has to go with the words it repeats. Only answers of the bot go:
+what another person said with their own fingers is theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from memory.accounts import Accounts
+from memory.model import Account, Message
+from memory.offloop import off_loop
+from memory.sessions import Sessions
+from memory.stores import Stores
+from memory.words import terms
+
+LINES_READ: Final = 10_000
+"""Most lines of one session that are read for what others said in it."""
+SHORTEST: Final = 2
+"""Characters of a term that gives something away: a single Han character is in half of all texts."""
+
+
+@dataclass
+class _Traits:
+    """What gives an echo away: terms that nobody else used, and from when on in which session one can stand."""
+
+    words: set[str] = field(default_factory=set)
+    since: dict[int, datetime] = field(default_factory=dict)
+
+    def add(self, line: Message) -> None:
+        """From a line on, its session's window may have held it."""
+        self.since[line.session] = min(self.since.get(line.session, line.at), line.at)
+
+    def in_(self, reply: Message) -> bool:
+        """Whether an answer stands behind such a line and has such a word."""
+        since = self.since.get(reply.session)
+        return since is not None and reply.at >= since and not self.words.isdisjoint(terms(reply.text))
+
+
+class Echoes:
+    """Hides, brings back and erases with a deletion what the bot told other members because of it."""
+
+    def __init__(
+        self, accounts: Accounts, sessions: Sessions, stores: Stores, changed: Callable[[Account], None]
+    ) -> None:
+        """``changed`` is told of every other member whose lines were changed."""
+        self._accounts = accounts
+        self._sessions = sessions
+        self._stores = stores
+        self._changed = changed
+
+    async def own(
+        self, owner: Account, gone: Sequence[Message], memories: Sequence[int], *, kept: Sequence[str] = ()
+    ) -> list[Message]:
+        """The bot's answers to the owner that repeat the lines, be it by way of ``memories`` that were made of them.
+
+        ``kept`` are texts whose words give nothing away.
+        """
+        traits = await self._traits(owner, gone)
+        traits.words -= {term for text in kept for term in terms(text)}
+        ids = {line.id for line in gone}
+        return await self._told(owner, traits, but=ids, used=ids.union(memories)) if traits.words else []
+
+    async def of(self, owner: Account, gone: Sequence[Message]) -> list[tuple[Account, list[Message]]]:
+        """The bot's answers to others that repeat lines of the owner, by whom they were given to."""
+        traits = await self._traits(owner, gone)
+        if not traits.words:
+            return []
+        told = [(other, await self._told(other, traits)) for other in await self._others(owner, gone)]
+        return [(other, lines) for other, lines in told if lines]
+
+    async def hide(self, owner: Account, gone: Sequence[Message], deletion: int) -> int:
+        """Hide them on behalf of a deletion of the owner's; returns how many. Needs an open transaction."""
+        hidden = 0
+        for other, lines in await self.of(owner, gone):
+            ids = [line.id for line in lines]
+            hidden += await self._stores.journal.hide(other, ids, deletion)
+            await self._stores.waits.remove(other, [line.answers for line in lines if line.answers is not None])
+            self._changed(other)
+        return hidden
+
+    async def show_again(self, owner: Account, lines: Sequence[Message], deletion: int) -> None:
+        """Bring back what a deletion hid; ``lines`` are the owner's own of it. Needs an open transaction."""
+        for other in await self._others(owner, lines):
+            if await self._stores.journal.unhide(other, deletion):
+                self._stores.embeddings.disturbed(other)
+                self._changed(other)
+
+    async def erase(self, owner: Account, lines: Sequence[Message], deletion: int) -> bool:
+        """Erase what a deletion hid; whether a search finds none of it. Needs an open transaction."""
+        clean = True
+        for other in await self._others(owner, lines):
+            if ids := [line.id for line in await self._stores.journal.hidden(other, deletion)]:
+                await self._erase(other, ids)
+                clean &= not await self._stores.journal.hidden(other, deletion)
+                clean &= not await self._stores.journal.wordy(other, ids)
+                clean &= not await self._stores.segments.holding(other, ids)
+        return clean
+
+    async def withdraw(self, owner: Account, gone: Sequence[Message]) -> None:
+        """Erase at once what repeats lines that were taken back on the platform. Needs an open transaction."""
+        for other, lines in await self.of(owner, gone):
+            await self._erase(other, [line.id for line in lines])
+
+    async def forgotten_meanwhile(self, owner: Account, session: int, *, since: datetime) -> bool:
+        """Whether another member of a session forgot something after ``since`` and did not bring it back."""
+        for number in await self._sessions.members(owner, [session]):
+            if await self._stores.promises.deleted_after(await self._accounts.numbered(number), since):
+                return True
+        return False
+
+    async def _erase(self, other: Account, ids: Collection[int]) -> None:
+        await self._stores.traces.erase(other, ids)
+        await self._stores.journal.erase(other, ids)
+        await self._stores.embeddings.sweep(other)
+        await self._stores.nulls.erase(other)
+        self._changed(other)
+
+    async def _others(self, owner: Account, gone: Sequence[Message]) -> list[Account]:
+        """The other members of the sessions in which the owner said the lines."""
+        sessions = list({line.session for line in gone})
+        return [await self._accounts.numbered(number) for number in await self._sessions.members(owner, sessions)]
+
+    async def _traits(self, owner: Account, gone: Sequence[Message]) -> _Traits:
+        """What stands in the lines and in nothing else that was said in their sessions."""
+        traits, ids = _Traits(), {line.id for line in gone}
+        for session in {line.session for line in gone}:
+            lines = [line for line in gone if line.session == session]
+            for line in lines:
+                traits.add(line)
+            said = await self._stores.journal.of_session(owner, session, limit=LINES_READ)
+            kept = {t for line in said if line.role == "user" and line.id not in ids for t in terms(line.text)}
+            traits.words |= {t for line in lines for t in terms(line.text) if len(t) >= SHORTEST} - kept
+        return traits
+
+    async def _told(
+        self, other: Account, traits: _Traits, *, but: Collection[int] = (), used: Collection[int] = ()
+    ) -> list[Message]:
+        """The answers to a member that repeat something out of a window, or that were given with what is ``used``.
+
+        One that repeats such an answer is one, too. What the member said in lines other than those in ``but`` is
+        theirs to be answered with.
+        """
+        said = [line for line in await self._stores.journal.said(other) if line.id not in but]
+        own = {term for line in said if line.role == "user" for term in terms(line.text)}
+        mine = _Traits(traits.words - own, dict(traits.since))
+        replies = {line.id: line for line in said if line.role == "bot"}
+        found: dict[int, Message] = {}
+        while True:
+            new = await off_loop(lambda: [r for r in replies.values() if mine.in_(r)], size=len(replies))
+            using = await self._stores.traces.using(other, [*used, *found], always=True)
+            new += [
+                replies[id_] for id_ in using if id_ in replies and not mine.words.isdisjoint(terms(replies[id_].text))
+            ]
+            if not (new := [line for line in new if line.id not in found]):
+                return list(found.values())
+            for line in new:
+                found[line.id] = line
+                mine.add(line)

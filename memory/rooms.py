@@ -1,0 +1,53 @@
+"""Who is where: what was said in a group is usable there by those who are in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from memory.accounts import Accounts
+from memory.db import Database
+from memory.departures import Departures
+from memory.model import Account, Chat
+
+NOWHERE: Final = -2
+"""Number of a group in which nothing was ever said: whoever left one sees it as if it were this."""
+
+
+class Rooms:
+    """Comings and goings. Leaving changes no memory, so that coming back needs none to be changed again."""
+
+    def __init__(self, db: Database, accounts: Accounts) -> None:
+        self._db = db
+        self._accounts = accounts
+        self._departures = Departures(db)
+
+    async def left(self, owner: Account, key: str, *, at: datetime) -> None:
+        """The owner is no longer in the group ``key``, or in those of the server ``key``.
+
+        What they said there is for their private chat alone until they write there again; nobody is answered there
+        on their behalf.
+        """
+        async with self._db.transaction():
+            groups = await self._departures.leave(owner, key, at=at)
+            await self._departures.give_up(owner, groups)
+
+    async def removed(self, platform: str, key: str, *, at: datetime) -> None:
+        """The bot is no longer in a group, or a server: nobody is with it there until they write to it again.
+
+        Who leaves while it is away does so unseen, so that having been there before counts for nothing.
+        """
+        for number in await self._departures.members(platform, key):
+            await self.left(await self._accounts.numbered(number), key, at=at)
+
+    async def spoke(self, owner: Account, chat: Chat, *, at: datetime) -> None:
+        """The owner wrote in a chat at ``at``: if they had left before, they are back."""
+        if not chat.private:
+            await self._departures.back(owner, chat, at=at)
+
+    async def seen_by(self, owner: Account, room: Chat) -> Chat:
+        """A room as the owner's memory may be used in it: as it is, or, once they left, as one without a past."""
+        if room.private or not await self._departures.left(owner, room):
+            return room
+        return replace(room, no=NOWHERE, parent=None)

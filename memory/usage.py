@@ -1,0 +1,111 @@
+"""Store of what people's chats cost: counts by day and kind, no word of anybody.
+
+What was used is counted in memory first and written with the next reply or round of housekeeping, so that counting
+costs no answer a write of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from memory.db import Database
+from memory.model import Account
+from memory.ports import Clock
+
+UsageKind = Literal["message", "reply", "distil", "embed", "rewrite", "rerank"]
+"""What is counted: messages heard, replies of the chat model, and what memory asks of models behind them."""
+
+KEPT_DAYS: Final = 366
+"""Days for which the counts of a day are kept: a year, to be looked back on."""
+BYTES_A_TOKEN: Final = 4
+"""Of UTF-8, where nobody tells: an English word has 4 and more, a Han character 3. Rather too few than too many."""
+
+_Key = tuple[int, int, UsageKind]
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """How often something was asked for, and the tokens that went in and came out."""
+
+    times: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        """Both together."""
+        return Spent(self.times + other.times, self.tokens_in + other.tokens_in, self.tokens_out + other.tokens_out)
+
+
+class Usage:
+    """Counts by account, day of UTC and kind."""
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+        self._pending: dict[_Key, Spent] = {}
+
+    def count(
+        self, owner: Account, kind: UsageKind, *, times: int = 1, tokens_in: int = 0, tokens_out: int = 0
+    ) -> None:
+        """Count something for the owner, today. It is written by the next :meth:`store` or :meth:`write`."""
+        key = (owner.no, day_of_utc(self._clock()), kind)
+        self._pending[key] = self._pending.get(key, Spent()) + Spent(times, tokens_in, tokens_out)
+
+    async def store(self, owner: Account) -> None:
+        """Write what was counted for the owner."""
+        self.wrote(owner, await self.write(owner))
+
+    async def write(self, owner: Account) -> Mapping[_Key, Spent]:
+        """Write it in the open transaction, or one of its own; :meth:`wrote` tells that this one was committed."""
+        counted = {key: spent for key, spent in self._pending.items() if key[0] == owner.no}
+        if counted:
+            await self._db.executemany(
+                "INSERT INTO usage (account, day, kind, times, tokens_in, tokens_out) VALUES (?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (account, day, kind) DO UPDATE SET times = times + excluded.times,"
+                " tokens_in = tokens_in + excluded.tokens_in, tokens_out = tokens_out + excluded.tokens_out",
+                [(*key, spent.times, spent.tokens_in, spent.tokens_out) for key, spent in counted.items()],
+            )
+        return counted
+
+    def wrote(self, owner: Account, counted: Mapping[_Key, Spent]) -> None:
+        """Take off what is in the file now; what was counted meanwhile stays to be written."""
+        for key, spent in counted.items():
+            left = self._pending[key] + Spent(-spent.times, -spent.tokens_in, -spent.tokens_out)
+            if key[0] != owner.no:
+                raise ValueError("counts of somebody else")
+            if left == Spent():
+                del self._pending[key]
+            else:
+                self._pending[key] = left
+
+    def owners_pending(self) -> Sequence[int]:
+        """Numbers of the accounts for which something is still to be written."""
+        return sorted({number for number, _, _ in self._pending})
+
+    async def today(self, owner: Account, *, now: datetime) -> dict[UsageKind, Spent]:
+        """What the owner's chats have used since midnight UTC, by kind."""
+        await self.store(owner)
+        rows = await self._db.fetch(
+            "SELECT kind, times, tokens_in, tokens_out FROM usage WHERE account = ? AND day = ?",
+            (owner.no, day_of_utc(now)),
+        )
+        return {row["kind"]: Spent(row["times"], row["tokens_in"], row["tokens_out"]) for row in rows}
+
+    async def trim(self, owner: Account, *, now: datetime) -> int:
+        """Drop what is older than a year; returns how many counts went."""
+        return await self._db.execute(
+            "DELETE FROM usage WHERE account = ? AND day < ?", (owner.no, day_of_utc(now) - KEPT_DAYS)
+        )
+
+
+def day_of_utc(now: datetime) -> int:
+    """The ordinal of the day of UTC."""
+    return now.astimezone(UTC).toordinal()
+
+
+def tokens(told: int | None, *texts: str) -> int:
+    """The tokens of texts as an endpoint told them; a guess where it told none."""
+    return told or sum(-(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN) for text in texts)

@@ -1,0 +1,487 @@
+"""People, rooms and what happens between them, through the whole bot over a real file; looked at after each step."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+from bot.agent import Agent
+from bot.llm import LLM
+from bot.message import ChatRef, Deleted, Edited, Incoming, Posted, Press, Reply, Update
+from bot.turn import Apology
+from config.settings import DistilSettings, Settings
+from memory import DATABASE_NAME, Memory
+from memory.model import Account, Chat
+from tests.conftest import Clock
+from tests.secrecy.model import Buckets, Echo
+from tests.secrecy.oracle import Marker, Oracle, Violation
+
+ACCOUNTS = (("pa", "1001"), ("pa", "1002"), ("pb", "1001"), ("pb", "2002"))
+"""Two platforms; the same number on both is not the same person."""
+GROUPS = ("group:-1", "group:-2")
+TOPIC = "7"
+SAYINGS = (
+    "I like {} tea",
+    "My dog is called {}.",
+    "I am allergic to {}",
+    "I live in {}",
+    "Remember that my bicycle stands at {}",
+    "My sister works for {} and is content there",
+    "On Saturday we went to {} and it rained",
+    "我喜欢{}茶",
+    "我的猫叫{}",
+    "I will meet {} tomorrow at 5 pm",
+    "Until Friday I am staying at the {}",
+)
+QUESTIONS = (
+    "What tea do I like?",
+    "What is my dog called?",
+    "What am I allergic to?",
+    "Where do I live?",
+    "Where does my bicycle stand?",
+    "Who does my sister work for?",
+    "What do you know about me?",
+    "我喜欢喝什么茶？",
+    "Whom am I meeting tomorrow?",
+    "Where am I staying?",
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Who speaks where."""
+
+    account: tuple[str, str]
+    key: str
+    thread: str | None = None
+
+    @property
+    def private(self) -> bool:
+        return self.key.startswith("dm:")
+
+    @property
+    def room(self) -> str:
+        return f"{self.account[0]}/{self.key}"
+
+    @property
+    def ref(self) -> ChatRef:
+        return ChatRef(self.account[0], self.key, private=self.private, thread=self.thread)
+
+
+class Glass:
+    """A sink that keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.replies: list[Reply] = []
+
+    def watch(self, posted: Posted) -> None:
+        pass
+
+    async def show(self, text: str) -> None:
+        pass
+
+    async def send(self, reply: Reply) -> str | None:
+        self.replies.append(reply)
+        return None
+
+    async def abandon(self, *, keep: bool) -> bool:
+        return True
+
+    async def done(self) -> None:
+        pass
+
+
+class Ears(logging.Handler):
+    """Every word of every log line."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.lines: list[str] = []
+        self.setFormatter(logging.Formatter())
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+@dataclass
+class World:
+    """One file, its people, and the clock. ``step`` does one random thing and looks at everything."""
+
+    folder: Path
+    random: Random
+    settings: Settings
+    oracle: Oracle
+    clock: Clock = field(default_factory=lambda: Clock(datetime(2026, 3, 2, 12, 0, tzinfo=UTC)))
+    counts: Counter[str] = field(default_factory=Counter)
+    ears: Ears = field(default_factory=Ears)
+    place: Place | None = None
+    sent: list[Incoming] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+    _numbers: int = 0
+
+    @classmethod
+    async def made(cls, folder: Path, random: Random) -> World:
+        """An empty world in a folder."""
+        # One session at a time: with two, a request may be on its way while the other is told to forget.
+        settings = Settings(data_dir=folder, zone="UTC", distil=DistilSettings(at_once=1))
+        world = cls(folder, random, settings, Oracle(random))
+        logging.getLogger().addHandler(world.ears)
+        world.echo = Echo(random, world.shown, world.meanwhile)
+        await world.open()
+        return world
+
+    echo: Echo = field(init=False)
+    memory: Memory = field(init=False)
+    agent: Agent = field(init=False)
+
+    async def open(self) -> None:
+        """Start the program over the file."""
+        self.memory = await Memory.open(
+            self.folder / DATABASE_NAME,
+            self.settings,
+            clock=self.clock,
+            count=len,
+            embedder=Buckets(self.shown),
+            completer=self.echo,
+        )
+        model = cast("LLM", self.echo)
+        self.agent = Agent(self.memory, self.settings, clock=self.clock, count=len, model=model, zone="UTC")
+
+    async def close(self) -> None:
+        """Stop it."""
+        await self.memory.close()
+        logging.getLogger().removeHandler(self.ears)
+
+    # ---- what is looked at ---------------------------------------------------------------------------
+
+    def shown(self, kind: str, text: str) -> None:
+        """A request on its way. What is wrong with it is told after the step: a job would only log it."""
+        try:
+            self._judge(kind, text)
+        except Violation as violation:
+            self.violations.append(violation)
+
+    def _judge(self, kind: str, text: str) -> None:
+        """Nothing forgotten, and for a reply nothing the room may not hold."""
+        self.counts[f"request: {kind}"] += 1
+        self.oracle.forgotten([text], states=("gone", "hidden", "withdrawn"), what=f"a request ({kind})")
+        if kind == "chat":
+            place = self.place
+            assert place is not None
+            self.oracle.check(
+                text, account=place.account, room=place.room, private=place.private, what="a request for a reply"
+            )
+        if kind == "housekeeping":
+            self._one_room(text)
+
+    def _one_room(self, text: str) -> None:
+        """Housekeeping reads one person's session: all it is shown must be fit for the most public room of it."""
+        if "New:" not in text and "新的：" not in text:
+            return  # two memories of one person side by side; there is no room in it
+        # Only the person's own lines tell where they were said: an answer in private may speak of a group.
+        lines = text.rsplit("New:", 1)[-1].rsplit("新的：", 1)[-1].splitlines()
+        new = self.oracle.found("\n".join(line for line in lines if line.startswith("[")))
+        for marker in new:
+            if not marker.private:
+                for other in self.oracle.found(text):
+                    if other.private and not other.everywhere:
+                        raise Violation(f"a private word in a request for {marker.room}: {other}\n{text}")
+        owners = {min(self.oracle.person(m.account)) for m in self.oracle.found(text) if m.private and not m.everywhere}
+        if len(owners) > 1:
+            raise Violation(f"private words of several people in one request: {owners}\n{text}")
+
+    def look(self) -> None:
+        """After each step: no wrong request, no words in the log."""
+        if self.violations:
+            raise self.violations[0]
+        for line in self.ears.lines:
+            if found := self.oracle.found(line):
+                raise Violation(f"the log holds words: {found}\n{line}")
+        self.ears.lines.clear()
+
+    def look_at_files(self) -> None:
+        """What is gone is in no byte of any file."""
+        self.counts["files searched"] += 1
+        for path in sorted(self.folder.rglob("*")):
+            if path.is_file():
+                self.oracle.forgotten([path.read_bytes().decode("latin-1")], what=f"the file {path.name}")
+
+    async def look_into_memory(self) -> None:
+        """Everybody's memory holds their own words alone, and nothing that was forgotten."""
+        for platform, user in ACCOUNTS:
+            owner = await self.memory.known_account(platform, user)
+            if owner is None:
+                continue
+            for entry in await self.memory.history(owner):
+                for marker in self.oracle.found(" ".join([entry.text, *(c.quote for c in entry.provenance.citations)])):
+                    if marker.account != (platform, user) or marker.state != "live" or marker.fleeting:
+                        raise Violation(f"the memory of {platform}/{user} holds {marker}: {entry}")
+
+    # ---- what happens --------------------------------------------------------------------------------
+
+    async def step(self) -> None:
+        """One thing happens, at random."""
+        names = list(self.operations)
+        (name,) = self.random.choices(names, [self.operations[name][0] for name in names])
+        self.counts[name] += 1
+        self.clock.advance(seconds=self.random.choice((5, 40, 300)))
+        await self.operations[name][1]()
+        self.look()
+        if self.random.random() < 0.02:
+            await self.look_into_memory()
+
+    @property
+    def operations(self) -> dict[str, tuple[float, Callable[[], Awaitable[None]]]]:
+        """What can happen, and how often."""
+        return {
+            "say": (30, self.say),
+            "ask": (30, self.ask),
+            "forget": (6, self.forget),
+            "forget by picks": (2, self.forget_some),
+            "undo": (3, self.undo),
+            "wait": (4, self.wait),
+            "housekeeping": (8, self.housekeeping),
+            "edit": (2, self.edit),
+            "delete": (2, self.delete),
+            "again": (3, self.again),
+            "list": (5, self.list_known),
+            "why": (3, self.why),
+            "new session": (2, self.new_session),
+            "restart": (1, self.restart),
+        }
+
+    def somewhere(self) -> Place:
+        """Somebody in some room."""
+        account = self.random.choice(ACCOUNTS)
+        where = self.random.random()
+        if where < 0.5:
+            return Place(account, f"dm:{account[1]}")
+        group = self.random.choice(GROUPS)
+        return Place(account, group, TOPIC if group == GROUPS[0] and where > 0.85 else None)
+
+    def alone(self) -> Place:
+        """Somebody in their private chat."""
+        account = self.random.choice(ACCOUNTS)
+        return Place(account, f"dm:{account[1]}")
+
+    def incoming(self, place: Place, text: str, **more: Any) -> Incoming:
+        """A message at a place."""
+        self._numbers += 1
+        return Incoming(
+            chat=place.ref,
+            user_id=place.account[1],
+            name=f"Name{place.account[1]}",
+            message_id=f"{self._numbers}",
+            text=text,
+            at=self.clock(),
+            **more,
+        )
+
+    async def tell(self, place: Place, text: str, **more: Any) -> list[Reply]:
+        """Somebody writes; what they and the room are shown is looked at."""
+        message = self.incoming(place, text, **more)
+        self.sent.append(message)
+        return await self.through(place, message)
+
+    async def through(self, place: Place, update: Update) -> list[Reply]:
+        """An update goes the way of a message; what it answers is looked at."""
+        glass, before, self.place = Glass(), self.place, place
+        try:
+            heard = await self.agent.hear(update)
+            if isinstance(heard, Press):
+                await self.agent.press(heard, glass)
+            elif heard is not None:
+                await self.agent.answer([heard], glass)
+        except Apology as apology:
+            self.counts[f"apology: {apology.key}"] += 1
+        finally:
+            self.place = before
+        for reply in glass.replies:
+            try:
+                self.seen(place, reply)
+            except Violation as violation:
+                self.violations.append(violation)
+        return glass.replies
+
+    def seen(self, place: Place, reply: Reply) -> None:
+        """A reply as it is shown: one that is private reaches its person alone."""
+        private = place.private or reply.private
+        text = "\n".join([reply.text, *(button.label for button in reply.buttons)])
+        self.oracle.check(text, account=place.account, room=place.room, private=private, what="a reply")
+        if not private:
+            self.oracle.told |= {(place.account, marker.word) for marker in self.oracle.found(text)}
+
+    async def press(self, place: Place, button: str) -> list[Reply]:
+        """Somebody presses a button."""
+        ref = place.ref
+        return await self.through(place, Press(ref, place.account[1], f"Name{place.account[1]}", button, self.clock()))
+
+    async def say(self) -> None:
+        place = self.somewhere()
+        marker = self.oracle.said(place.account, place.room, private=place.private)
+        await self.tell(place, self.random.choice(SAYINGS).format(marker.word))
+
+    async def ask(self) -> None:
+        await self.tell(self.somewhere(), self.random.choice(QUESTIONS))
+
+    def mine(self, account: tuple[str, str], *, state: str = "live") -> list[Marker]:
+        """What an account has said."""
+        return [m for m in self.oracle.markers.values() if m.account == account and m.state == state and not m.fleeting]
+
+    def hide(self, marker: Marker) -> None:
+        """The person has said yes: it may be seen nowhere."""
+        marker.state, marker.since = "hidden", self.clock()
+
+    async def forget(self, place: Place | None = None) -> None:
+        """Forget one word everywhere."""
+        place = place or self.alone()
+        if not (known := self.mine(place.account)):
+            return
+        marker = self.random.choice(known)
+        replies = await self.tell(place, f"/forget {marker.word}")
+        buttons = [b.id for reply in replies for b in reply.buttons if b.id.endswith(":all")]
+        if not buttons:
+            return  # it is in no line and no memory any more
+        if self.random.random() < 0.2:
+            await self.press(place, buttons[0].replace(":all", ":no"))
+            return
+        self.hide(marker)
+        await self.press(place, buttons[0])
+
+    async def forget_some(self) -> None:
+        """Press somebody else's button: nothing happens."""
+        place, other = self.alone(), self.alone()
+        known = self.mine(place.account)
+        if not known or other.account == place.account:
+            return
+        replies = await self.tell(place, f"/forget {self.random.choice(known).word}")
+        for reply in replies:
+            for button in reply.buttons:
+                await self.press(other, button.id)
+        await self.tell(place, "/forget no")
+
+    async def undo(self) -> None:
+        place = self.alone()
+        hidden = self.mine(place.account, state="hidden")
+        before = {m.word for m in hidden}
+        if not before:
+            return
+        for marker in hidden:
+            marker.state = "live"  # it may be named by the reply; what stays hidden is set back below
+        await self.tell(place, "/undo")
+        owner, chat = await self.met(place)
+        held = await self.words_held(owner, chat)
+        for marker in hidden:
+            marker.state = "live" if marker.word in held else "hidden"
+
+    async def words_held(self, owner: Account, chat: Chat) -> set[str]:
+        """The words that memory still holds of an owner and shows to them."""
+        del chat
+        entries = await self.memory.history(owner)
+        texts = [text for e in entries for text in (e.text, *(c.quote for c in e.provenance.citations))]
+        texts += await self.lines_of(owner)
+        return {marker.word for text in texts for marker in self.oracle.found(text)}
+
+    async def lines_of(self, owner: Account) -> list[str]:
+        """The owner's own visible lines."""
+        lines = await self.memory.entries(owner, range(owner.first_id, await self.memory.mark(owner) + 1))
+        return [line.text for line in lines.values()]
+
+    async def met(self, place: Place) -> tuple[Account, Chat]:
+        owner = await self.memory.account(*place.account, name=f"Name{place.account[1]}", zone="UTC")
+        return owner, await self.memory.chat(owner, place.key, private=place.private, thread=place.thread)
+
+    async def wait(self) -> None:
+        """Time passes."""
+        self.clock.advance(hours=self.random.choice((1, 5, 30)))
+
+    async def housekeeping(self) -> None:
+        """The jobs run; what was hidden long enough ago is erased, and must be in no file."""
+        if self.random.random() < 0.5:
+            self.clock.advance(minutes=31)
+        due = await self.due()
+        await self.memory.run_due(now=self.clock())
+        if due:
+            # The file is rewritten, so that what was taken back on a platform leaves no byte either.
+            for marker in [*due, *(m for m in self.oracle.markers.values() if m.state == "withdrawn")]:
+                marker.state = "gone"
+            self.look_at_files()
+
+    async def due(self) -> list[Marker]:
+        """Hidden words whose time for undo is over."""
+        since = self.clock() - timedelta(minutes=self.settings.forget.undo_minutes)
+        hidden = (m for m in self.oracle.markers.values() if m.state == "hidden")
+        return [m for m in hidden if m.since is not None and m.since <= since]
+
+    async def meanwhile(self) -> None:
+        """While a session is distilled somebody forgets something, now and then."""
+        if self.random.random() < 0.15:
+            self.counts["forget while distilling"] += 1
+            await self.forget()
+
+    async def edit(self) -> None:
+        """Somebody changes what they wrote: the old word was never said."""
+        if (found := self._own_message()) is None:
+            return
+        place, message = found
+        old = self.oracle.found(message.text)
+        new = self.oracle.said(place.account, place.room, private=place.private)
+        text = self.random.choice(SAYINGS).format(new.word)
+        changed = Incoming(message.chat, message.user_id, message.name, message.message_id, text, message.at)
+        for marker in old:
+            marker.state = "withdrawn"
+        await self.through(place, Edited(changed, self.clock()))
+        self.sent.append(changed)
+
+    async def delete(self) -> None:
+        """Somebody takes back what they wrote."""
+        if (found := self._own_message()) is None:
+            return
+        place, message = found
+        for marker in self.oracle.found(message.text):
+            marker.state = "withdrawn"
+        await self.through(place, Deleted(message.chat, (message.message_id,), self.clock()))
+
+    async def again(self) -> None:
+        """The platform delivers a message once more."""
+        if self.sent:
+            message = self.random.choice(self.sent)
+            if message.text.startswith("/"):
+                return
+            place = Place((message.chat.platform, message.user_id), message.chat.key, message.chat.thread)
+            await self.through(place, message)
+
+    def _own_message(self) -> tuple[Place, Incoming] | None:
+        lately = [m for m in self.sent[-200:] if not m.text.startswith("/") and self.oracle.found(m.text)]
+        lately = [m for m in lately if all(marker.state == "live" for marker in self.oracle.found(m.text))]
+        if not lately:
+            return None
+        message = self.random.choice(lately)
+        return Place((message.chat.platform, message.user_id), message.chat.key, message.chat.thread), message
+
+    async def list_known(self) -> None:
+        await self.tell(self.somewhere(), "/whatdoyouknow")
+
+    async def why(self) -> None:
+        await self.tell(self.somewhere(), "/why")
+
+    async def new_session(self) -> None:
+        await self.tell(self.somewhere(), "/new")
+
+    async def restart(self) -> None:
+        """The program stops and starts again."""
+        await self.memory.close()
+        await self.open()
+
+    async def end(self) -> None:
+        """All that was hidden is erased at last, and searched for."""
+        self.clock.advance(days=2)
+        await self.housekeeping()
+        await self.look_into_memory()
+        self.look_at_files()

@@ -1,0 +1,115 @@
+"""What the bot told others of a group goes with the words it repeats; what they said themselves stays."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from memory.model import Account, Chat, Message
+from tests.conftest import Clock
+from tests.house import House, housed
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path, clock: Clock) -> AsyncIterator[House]:
+    async with housed(tmp_path / "memory.sqlite", clock) as opened:
+        yield opened
+
+
+class Group:
+    """A group of two: Lin, whose house it is, and Bo."""
+
+    def __init__(self, house: House, bo: Account, room: Chat) -> None:
+        self.house, self.bo, self.room = house, bo, room
+
+    @classmethod
+    async def of(cls, house: House) -> Group:
+        bo = await house.memory.account("test", "1002", name="Bo")
+        return cls(house, bo, await house.memory.chat(house.owner, "group:-1", private=False))
+
+    async def lin(self, text: str) -> Message:
+        return (await self.house.hear(text, chat=self.room)).message
+
+    async def told_bo(self, said: str, reply: str, **more: object) -> Message:
+        heard = await self.house.hear(said, owner=self.bo, chat=self.room)
+        return await self.house.reply(reply, heard.message, chat=self.room, owner=self.bo, **more)
+
+    async def forget(self, words: str) -> int:
+        memory, house = self.house.memory, self.house
+        plan = await memory.plan_forgetting(house.owner, house.chat, words, now=house.clock())
+        assert plan is not None
+        deletion = await memory.forget(house.owner, plan.offer, picks=None, now=house.clock())
+        assert deletion is not None
+        return deletion.counts["replies"]
+
+    async def texts(self) -> list[str]:
+        lines = await self.house.memory.window(self.bo, self.room, now=self.house.clock())
+        return [line.text for line in lines]
+
+
+@pytest_asyncio.fixture
+async def group(house: House) -> Group:
+    return await Group.of(house)
+
+
+async def test_an_answer_to_another_member_goes_with_the_word_it_repeats(group: Group) -> None:
+    await group.lin("My sister works for Zorblatt and is content there")
+    await group.told_bo("What did Lin say?", "That Zorblatt is a good employer.")
+    assert await group.forget("Zorblatt") == 1
+    assert await group.texts() == ["What did Lin say?"]
+
+
+async def test_undo_brings_it_back_and_erasure_leaves_no_byte(group: Group) -> None:
+    house = group.house
+    await group.lin("My sister works for Zorblatt and is content there")
+    await group.told_bo("What did Lin say?", "That Zorblatt is a good employer.")
+    await group.forget("Zorblatt")
+    assert await house.memory.undo(house.owner, now=house.clock()) is not None
+    assert "That Zorblatt is a good employer." in await group.texts()
+    await group.forget("Zorblatt")
+    house.clock.advance(hours=1)
+    await house.memory.run_due(now=house.clock())
+    assert "zorblatt" not in house.everything().casefold()
+    assert all(b"orblatt" not in path.read_bytes() for path in house.path.parent.iterdir())
+
+
+async def test_what_another_member_said_or_was_told_because_of_their_own_words_stays(group: Group) -> None:
+    await group.lin("I am allergic to pollen")
+    await group.told_bo("I am allergic to pollen, too", "Then stay away from pollen.")
+    await group.told_bo("How long does the season last?", "Until June, mostly.")
+    assert await group.forget("pollen") == 0
+    assert "Then stay away from pollen." in await group.texts()
+    assert "Until June, mostly." in await group.texts()
+
+
+async def test_an_answer_in_another_session_stays(group: Group) -> None:
+    await group.told_bo("Who is hiring?", "Zorblatt is.")
+    group.house.clock.advance(hours=3)
+    await group.lin("My sister works for Zorblatt and is content there")
+    assert await group.forget("Zorblatt") == 0
+
+
+async def test_a_message_deleted_on_the_platform_takes_the_answers_to_others_with_it(group: Group) -> None:
+    house = group.house
+    await house.hear("My sister works for Zorblatt", chat=group.room, id_="7")
+    await group.told_bo("What did Lin say?", "That Zorblatt is a good employer.")
+    await house.memory.withdraw(house.owner, group.room, ["7"], now=house.clock())
+    assert "zorblatt" not in house.everything().casefold()
+
+
+@pytest.mark.parametrize("meanwhile", [True, False])
+async def test_an_answer_under_way_to_another_member_is_not_kept(group: Group, *, meanwhile: bool) -> None:
+    house = group.house
+    await group.lin("My sister works for Zorblatt and is content there")
+    if not meanwhile:
+        await group.forget("Zorblatt")
+        house.clock.advance(minutes=1)
+    asked = (await house.hear("What did Lin say?", owner=group.bo, chat=group.room)).message
+    house.clock.advance(seconds=1)
+    if meanwhile:
+        await group.forget("Zorblatt")
+    reply = await house.reply("She likes it there.", asked, chat=group.room, owner=group.bo)
+    assert (reply.text == "") is meanwhile
