@@ -22,12 +22,13 @@ from bot.conversation import Conversation, Sleep
 from bot.embedders import EndpointEmbedder, LocalEmbedder, choose_embedder
 from bot.hearing import Watcher
 from bot.llm import LLM
-from bot.message import Adapter, AdapterError, ChatRef, DeliveryError, Reply
+from bot.message import Adapter, AdapterError, ChatRef, DeliveryError, Reply, Sink
 from bot.recovery import Recovery
 from bot.reranker import EndpointReranker, choose_reranker
 from bot.scheduler import Scheduler
 from bot.tokens import token_counter
 from bot.trace import TurnTrace
+from bot.turn import Said
 from bot.zone import zone_of
 from config.locales import phrase
 from config.settings import Settings, SettingsError
@@ -58,9 +59,19 @@ class App:
         self.agent = agent
         self.clock = clock
         self.scheduler = Scheduler(self.tick, settings.jobs.every_seconds)
-        self.conversation = Conversation(agent, clock, settings.conversation, behind=self.scheduler.wake, sleep=sleep)
+        self.conversation = Conversation(
+            agent, clock, settings.conversation, behind=self.scheduler.wake, sleep=sleep, reach=self._reach
+        )
         self.recovery = Recovery(memory, self.conversation, clock, settings.conversation)
         self.adapters: dict[str, Adapter] = {}
+
+    def _reach(self, said: Said) -> Sink | None:
+        """Where the answer to a message of the past stands, to be written anew there."""
+        adapter = self.adapters.get(said.incoming.chat.platform)
+        try:
+            return None if adapter is None else adapter.sink(said.incoming, shown=said.rewrites)
+        except DeliveryError:
+            return None
 
     async def tick(self) -> None:
         """One round of housekeeping, and the receipts it owes."""

@@ -57,7 +57,8 @@ class Conversation:
     """Queues updates by chat and has them answered in order by ``desk``.
 
     ``behind`` is called after each answer, to wake what happens behind the replies. ``sleep`` lets
-    seconds pass; ``clock`` tells how many did.
+    seconds pass; ``clock`` tells how many did. ``reach`` gives the place where an answer stands that is to be written
+    anew, None where it cannot be had.
     """
 
     def __init__(
@@ -68,8 +69,10 @@ class Conversation:
         *,
         behind: Callable[[], None] = lambda: None,
         sleep: Sleep = asyncio.sleep,
+        reach: Callable[[Said], Sink | None] = lambda said: None,  # noqa: ARG005
     ) -> None:
         self._desk = desk
+        self._reach = reach
         self._behind = behind
         self._clock = clock
         self._sleep = sleep
@@ -168,6 +171,9 @@ class Conversation:
         if heard is None or self._stopping or (isinstance(heard, Said) and self.holds(heard)):
             await _end(sink)  # what is heard during a stop waits for the next start
             return
+        if isinstance(heard, Said) and heard.rewrites and (there := self._reach(heard)) is not None:
+            await _end(sink)
+            sink = there
         item = Item(heard, sink, self._clock())
         if item.said is not None and item.said.command is not None and item.said.command[0] == CANCEL:
             self._aside(self._cancel(item.said, sink))

@@ -19,10 +19,11 @@ from bot.turn import Apology, Heard, Said
 from config.settings import Settings
 from config.templates import spoken
 from memory import DatabaseError, Line, Memory, Waiting, off_the_record
-from memory.model import Account, Chat, MessageKind
+from memory.model import Account, Chat, Message, MessageKind
 from memory.ports import TokenCounter
 
 BOT: Final = "Recollect"
+RETRY: Final = "retry"
 PAUSE: Final = "pause"
 RESUME: Final = "resume"
 OFF_RECORD: Final = "offrecord"
@@ -118,11 +119,22 @@ class Hearing:
             heard = await self._memory.note(owner, chat, line, waits=incoming.wants_reply)
             if heard.new and command is not None:
                 await self._switched(owner, chat, command[0], at=incoming.at)
+            if heard.new and command is not None and command[0] == RETRY:
+                return await self._again(incoming, owner, chat, heard.message)
         said = Said(incoming, owner, chat, heard.message, command)
         if not incoming.wants_reply:
             await self._only_learn(said)
             return None
         return said if heard.new or heard.waiting else None
+
+    async def _again(self, incoming: Incoming, owner: Account, chat: Chat, command: Message) -> Said:
+        """The last message of whoever says ``/retry``, to be answered once more; else the command, and why not."""
+        found = await self._memory.again(owner, chat, command)
+        if isinstance(found, str):
+            return Said(incoming, owner, chat, command, (RETRY, found))
+        said = resumed(found, chat)
+        # The talk goes on now: what has been learned since counts, and so does the time of day.
+        return replace(said, incoming=replace(said.incoming, at=incoming.at), begun=True, rewrites=found.shown)
 
     async def _anew(self, edited: Edited) -> Said | None:
         """Take up what a message says now. It is answered if it still waits, or again if nothing was said since."""

@@ -77,6 +77,7 @@ class TurnTrace:
             "left_out": [list(pair) for pair in self.found.left_out],
             "window": {
                 "lines": len(self.window.lines),
+                "ids": [line.id for line in self.window.lines],
                 "dropped": self.window.dropped,
                 "tokens": self.window.tokens,
             },

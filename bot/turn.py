@@ -15,7 +15,8 @@ class Said:
     ``command`` is (name, words) for a command. ``reply`` was given before a stop and is not known to have
     arrived: it is delivered, not made again. ``lost`` tells that what it asked for was not written down, a
     command or a picture, and was not done before a stop. ``begun`` tells that a message may show its answer
-    already: only an answer to it, and to nothing said after it, can go on there.
+    already: only an answer to it, and to nothing said after it, can go on there. ``rewrites`` are the platform's ids
+    of the messages that show an answer which this one is to take the place of.
     """
 
     incoming: Incoming
@@ -26,6 +27,7 @@ class Said:
     reply: Message | None = None
     lost: bool = False
     begun: bool = False
+    rewrites: tuple[str, ...] = ()
 
     @property
     def is_talk(self) -> bool:

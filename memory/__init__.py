@@ -9,7 +9,7 @@ from memory.block import block, day_of
 from memory.calibrating import Calibration
 from memory.db import DATABASE_NAME, DatabaseError, inspect
 from memory.face import Memory, Owed
-from memory.forget import PickError, Plan
+from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
 from memory.journal import Line
 from memory.lexicon import is_question
 from memory.lists import Listed, Page
@@ -47,10 +47,12 @@ __all__ = [
     "Page",
     "PickError",
     "Plan",
+    "PrivateOnlyError",
     "Reason",
     "RecallOptions",
     "Revision",
     "Spent",
+    "UntypedError",
     "UsageKind",
     "Waiting",
     "asks_about_everything",

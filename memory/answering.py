@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from memory.accounts import Accounts, Chats
 from memory.db import Database
@@ -169,6 +169,29 @@ class Answering:
             if waits:
                 await self._stores.waits.add(owner, message)
         return len(replies)
+
+    async def again(self, owner: Account, chat: Chat, command: int) -> Waiting | Literal["nothing", "busy"]:
+        """Have the owner's last message in a chat wait for another answer, which takes the place of the one it had.
+
+        That and its traces are erased; line ``command``, which asks for it, waits no more. "busy" when the last
+        message still waits, "nothing" when there is none, or none with words.
+        """
+        async with self._db.transaction():
+            chat = await self._chats.resolved(owner, chat)
+            said = await self._stores.journal.last_asked(owner, chat)
+            if said is None or not said.text:
+                return "nothing"
+            if await self._stores.waits.waits(owner, said.id):
+                return "busy"
+            replies = [reply.id for reply in await self._stores.journal.answers_to(owner, [said.id])]
+            shown = await self._stores.waits.shown_in(owner, replies)
+            await self.erase(owner, replies)
+            await self._stores.waits.add(owner, said.id)
+            await self._stores.waits.rewrite(owner, said.id, shown)
+            await self._stores.waits.remove(owner, [command])
+            waits = [wait for wait in await self._stores.waits.all(owner) if wait.id == said.id]
+            found = await self._take_up(owner, waits[0])
+        return "nothing" if found is None else found
 
     async def erase(self, owner: Account, lines: Collection[int]) -> None:
         """Remove lines for good, with their traces and vectors; none of them waits any more."""

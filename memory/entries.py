@@ -273,15 +273,21 @@ class EntryStore(ABC, Generic[E]):
         )
 
     async def unhide(self, owner: Account, deletion: int) -> int:
-        """Show again what a deletion hid."""
+        """Show again what a deletion hid; what another one covers, too, is hidden by that from now on."""
         return await self._db.execute(
-            f"UPDATE {self.table} SET hidden_by = NULL WHERE hidden_by = ? AND id BETWEEN ? AND ?",
-            (deletion, owner.first_id, owner.last_id),
+            f"UPDATE {self.table} SET hidden_by = (SELECT min(a.deletion) FROM also_hidden a"
+            f" WHERE a.row = {self.table}.id AND a.deletion != :deletion)"
+            " WHERE hidden_by = :deletion AND id BETWEEN :lo AND :hi",
+            {"deletion": deletion, "lo": owner.first_id, "hi": owner.last_id},
         )
 
     async def hidden(self, owner: Account, deletion: int) -> list[E]:
         """What a deletion hid, for its erasure and the proof after it."""
         return await self._read(owner, "hidden_by = :deletion", {"deletion": deletion})
+
+    async def concealed(self, owner: Account) -> list[E]:
+        """What any deletion hides."""
+        return await self._read(owner, "hidden_by IS NOT NULL", {})
 
     async def erase(self, owner: Account, ids: Iterable[int]) -> int:
         """Remove memories and their citations for good, and pointers at them."""

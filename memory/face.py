@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from config.settings import Settings
 from memory import rules
@@ -135,8 +135,13 @@ class Memory:
             pauses=self.pauses,
             echoes=echoes,
         )
-        self._forgetting = Forgetting(
-            db, self._stores, self._sessions, timedelta(minutes=settings.forget.undo_minutes), echoes
+        self.forgetting = Forgetting(
+            db,
+            self._stores,
+            self._sessions,
+            timedelta(minutes=settings.forget.undo_minutes),
+            echoes,
+            changed=self._changed,
         )
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
@@ -156,7 +161,7 @@ class Memory:
             self._accounts,
             self._sessions,
             self._stores,
-            forgetting=self._forgetting,
+            forgetting=self.forgetting,
             gate=self._gate,
             indexes=self._indexes,
             recall=self._recall,
@@ -357,7 +362,17 @@ class Memory:
 
     async def settled(self, owner: Account, message: int, *more: int) -> None:
         """Lines wait no more: their answer was delivered, cancelled or given up."""
-        await self._stores.waits.remove(owner, (message, *more))
+        await self._stores.waits.delivered(owner, (message, *more))
+
+    async def again(self, owner: Account, chat: Chat, command: Message) -> Waiting | Literal["nothing", "busy"]:
+        """Have the owner's last message in a chat wait for another answer in place of the one it had.
+
+        The old answer is erased, and ``command``, which asks for this, waits no more. "busy" when the last message
+        still waits for its answer, "nothing" when there is none that could be answered again.
+        """
+        found = await self._answering.again(owner, chat, command.id)
+        self._indexes.forget(owner)
+        return found
 
     async def waits(self, owner: Account, message: int) -> bool:
         """Whether a line waits for an answer, be it only for the delivery of one."""
@@ -429,28 +444,22 @@ class Memory:
         return found
 
     async def plan_forgetting(self, owner: Account, chat: Chat, words: str, *, now: datetime) -> Plan | None:
-        """Offer to delete what ``words`` name; None when nothing matches. Nothing is deleted."""
-        return await self._forgetting.plan(owner, chat, words, now=now)
+        """Offer to delete what ``words`` mean; None when nothing matches. Nothing is deleted."""
+        return await self.forgetting.plan(owner, chat, words, now=now)
 
     async def pending_forgetting(self, owner: Account, chat: Chat, *, now: datetime) -> int | None:
         """Id of the offer that waits for a yes in this chat."""
-        offer = await self._forgetting.pending(owner, chat, now=now)
+        offer = await self.forgetting.pending(owner, chat, now=now)
         return None if offer is None else offer.id
 
     async def forget(
-        self, owner: Account, offer: int, *, picks: Sequence[int] | None, now: datetime
+        self, owner: Account, offer: int, *, picks: Sequence[int] | None, now: datetime, typed: bool = False
     ) -> Deletion | None:
         """Carry out an offer (``picks``: 1-based numbers of its entries, None: all of it). Hidden at once.
 
-        None when the offer is not open any more. Raises memory.forget.PickError for a number it does not have.
+        None when the offer is not open any more. Raises as :meth:`memory.forget.Forgetting.carry_out`.
         """
-        deletion = await self._forgetting.carry_out(owner, offer, picks=picks, now=now)
-        self._indexes.forget(owner)
-        return deletion
-
-    async def keep(self, owner: Account, offer: int, *, now: datetime) -> bool:
-        """Close an offer without deleting; whether it was open."""
-        return await self._forgetting.cancel(owner, offer, now=now)
+        return await self.forgetting.carry_out(owner, offer, picks=picks, now=now, typed=typed)
 
     async def undo(
         self, owner: Account, deletion: int | None = None, *, now: datetime, asked_at: datetime | None = None
@@ -459,10 +468,7 @@ class Memory:
 
         ``asked_at`` is the time of the request: delivered twice, it undoes once.
         """
-        undone = await self._forgetting.undo(owner, deletion, now=now, asked_at=asked_at)
-        self._indexes.forget(owner)
-        self._stores.embeddings.disturbed(owner)
-        return undone
+        return await self.forgetting.undo(owner, deletion, now=now, asked_at=asked_at)
 
     async def notices(self) -> list[Owed]:
         """Every notice owed, oldest first."""
@@ -501,6 +507,11 @@ class Memory:
     async def embed(self, owner: Account) -> int:
         """Give the owner's texts the vectors they lack; returns how many. Raises EmbedderUnavailable."""
         return await self._stores.embeddings.fill(owner)
+
+    def _changed(self, owner: Account) -> None:
+        """What the owner may see is another thing now: nothing kept of it in memory holds any more."""
+        self._indexes.forget(owner)
+        self._stores.embeddings.disturbed(owner)
 
     async def _admit(self, owner: Account, chat: Chat, message: Message, found: Sequence[Candidate]) -> list[Decision]:
         if not found:

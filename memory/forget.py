@@ -1,110 +1,206 @@
-"""Forgetting: show what would go, hide it at once, erase it in time, prove it.
+"""Forgetting: show what would go, hide it at once, bring it back on request. Erasing it is :mod:`memory.erasing`.
 
-Everything here takes the owner and touches only the owner's rows. What gives a forgotten memory away is
-looked for by :mod:`memory.needles`.
+Everything here takes the owner and touches only the owner's rows. What is meant is read by :mod:`memory.scope`; what
+goes along is found by :mod:`memory.reach`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from memory.clock import moment, stamp
 from memory.db import Database
 from memory.echoes import Echoes
+from memory.erasing import Erasing, ErasureError
+from memory.erasures import Erasures, Range
+from memory.journal import Place
 from memory.model import Account, Chat, Entry, Message, ProfileLine
 from memory.needles import Needles, giveaways
 from memory.offloop import off_loop
 from memory.promises import Deletion, Offer
+from memory.reach import ROWS_A_LINE, Reach, Reached, holding
+from memory.scope import CHOSEN, WORDS, Kind, Scope, read
 from memory.sessions import Sessions
 from memory.slots import slot
 from memory.stores import Stores
 from memory.verdicts import covers
 from memory.words import terms
 
+__all__ = ["ErasureError", "Forgetting", "PickError", "Plan", "PrivateOnlyError", "UntypedError"]
+
 OFFER_LASTS: Final = timedelta(hours=24)
-ROWS_A_LINE: Final = 10
-"""What it costs to search a line, in the rows that :func:`memory.offloop.off_loop` counts by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What ``/forget words`` would delete: ``entries`` in the order they are numbered, and journal lines."""
+    """What ``/forget`` would delete: ``entries`` in the order they are numbered, and journal lines."""
 
     offer: int
     entries: tuple[Entry, ...]
     lines: tuple[Message, ...]
+    scope: Scope = WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked for: how much, the words as they are looked for, and numbers of memories picked from a list."""
+
+    scope: Scope
+    words: str = ""
+    query: Needles = field(default_factory=lambda: Needles([]))
+    chosen: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is named: memories, lines, and the memories among what is hidden already."""
+
+    entries: Sequence[Entry]
+    lines: Sequence[int] = ()
+    hidden: Sequence[Entry] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Doomed:
+    """What a yes deletes, as of row ``newest``: memories and lines, and rows that another deletion hides already."""
+
+    newest: int
+    entries: Sequence[Entry]
+    reached: Reached
+    hidden: Sequence[int] = ()
 
 
 class Forgetting:
-    """The forget gate."""
+    """The forget gate. ``changed`` is told of an owner whose visible memory is another one now."""
 
-    def __init__(self, db: Database, stores: Stores, sessions: Sessions, undo: timedelta, echoes: Echoes) -> None:
+    def __init__(
+        self,
+        db: Database,
+        stores: Stores,
+        sessions: Sessions,
+        undo: timedelta,
+        echoes: Echoes,
+        *,
+        changed: Callable[[Account], None] = lambda _: None,
+    ) -> None:
         self._db = db
         self._echoes = echoes
         self._stores = stores
         self._sessions = sessions
         self._undo = undo
+        self._changed = changed
+        self._reach = Reach(stores, echoes)
+        self._erasures = Erasures(db)
+        self._erasing = Erasing(db, stores, self._erasures, echoes)
         self._named: dict[tuple[int, int], Needles] = {}
         """What the open plan of an owner and chat was asked for; in memory only, for a file would keep the words."""
 
-    async def plan(self, owner: Account, chat: Chat, words: str, *, now: datetime) -> Plan | None:
-        """Find what ``words`` name, closed and expired memories included, and offer to delete it.
+    # ---- showing -------------------------------------------------------------------------------------
 
-        A plan is shown, so in a group it holds what may be shown there and was said there, nothing else.
-        Returns None when nothing matches. Nothing is deleted yet.
+    async def plan(self, owner: Account, chat: Chat, words: str, *, now: datetime) -> Plan | None:
+        """Find what ``words`` mean (:func:`memory.scope.read`) and offer to delete it.
+
+        Words name closed and expired memories, too. A plan is shown, so in a group it holds what may be shown there
+        and was said there, nothing else. Returns None when nothing matches; nothing is deleted yet. Raises
+        PrivateOnlyError when all of a memory is to go and this is a group.
         """
+        scope = read(words, now=now, zone=owner.zone)
+        if scope.kind == "everything" and not chat.private:
+            raise PrivateOnlyError
+        if scope.kind != "words":
+            return await self._planned(owner, chat, _Asked(scope), now=now)
         query = Needles([words])
-        if not query:
-            return None
-        said = [m for m in await self._stores.journal.said(owner) if chat.private or m.chat == chat.no]
-        named = [m.id for m in await _holding(query, said)]
-        # In one transaction, so that every memory the plan could not see has a higher number than the offer.
-        async with self._db.transaction():
-            entries = [
-                entry
-                for store in self._stores.entries
-                for entry in await store.history(owner)
-                if covers(entry.provenance.audience, chat.audience) and _names(query, words, entry)
-            ]
-            if not entries and not named:
-                return None
-            data = {"entries": [entry.id for entry in entries], "lines": named}
-            offer = await self._stores.promises.offer(owner, chat.no, "forget", data, expires_at=now + OFFER_LASTS)
-        self._named[owner.no, chat.no] = query
-        reached = await self._reach(owner, entries, named)
-        return Plan(offer.id, tuple(entries), tuple(m for m in reached if chat.private or m.chat == chat.no))
+        return await self._planned(owner, chat, _Asked(scope, words, query), now=now) if query else None
+
+    async def choose(self, owner: Account, chat: Chat, entries: Sequence[int], *, now: datetime) -> Plan | None:
+        """Offer to delete memories that were picked from a list; None when none of them may be shown any more."""
+        return await self._planned(owner, chat, _Asked(CHOSEN, chosen=frozenset(entries)), now=now)
 
     async def pending(self, owner: Account, chat: Chat, *, now: datetime) -> Offer | None:
         """The plan that waits for a yes in this chat."""
         return await self._stores.promises.offered(owner, chat.no, "forget", now=now)
 
+    async def _planned(self, owner: Account, chat: Chat, asked: _Asked, *, now: datetime) -> Plan | None:
+        scope = asked.scope
+        # In one transaction, so that every memory the plan could not see has a higher number than the offer.
+        async with self._db.transaction():
+            found = await self._find(owner, chat, asked, now=now)
+            if not found:
+                return None
+            data = {
+                "scope": scope.kind,
+                "since": None if scope.since is None else stamp(scope.since),
+                "entries": [entry.id for entry in found.entries],
+                "lines": list(found.lines),
+                "hidden": [entry.id for entry in found.hidden],
+            }
+            offer = await self._stores.promises.offer(owner, chat.no, "forget", data, expires_at=now + OFFER_LASTS)
+        self._named.pop((owner.no, chat.no), None)
+        if asked.query:
+            self._named[owner.no, chat.no] = asked.query
+        reached = await self._reach.of(owner, found.entries, found.lines, searches=scope.searches)
+        lines = tuple(m for m in reached.lines if chat.private or m.chat == chat.no)
+        return Plan(offer.id, tuple(found.entries), lines, scope)
+
+    async def _find(self, owner: Account, chat: Chat, asked: _Asked, *, now: datetime) -> _Found:
+        scope = asked.scope
+        said = await self._stores.journal.said(owner)
+        entries = [entry for store in self._stores.entries for entry in await store.history(owner)]
+        if scope.kind == "everything":
+            return _Found(entries, [m.id for m in said])
+        shown = [entry for entry in entries if covers(entry.provenance.audience, chat.audience)]
+        here = [m for m in said if chat.private or m.chat == chat.no]
+        if scope.kind == "chosen":
+            return _Found([entry for entry in shown if entry.id in asked.chosen])
+        hidden = [entry for store in self._stores.entries for entry in await store.concealed(owner)]
+        concealed = await self._stores.journal.concealed(owner)
+        if scope.kind == "words":
+            size = (len(shown) + len(hidden)) * ROWS_A_LINE
+            named, also = await off_loop(lambda: [_named(asked, lot) for lot in (shown, hidden)], size=size)
+            beside = [m for m in concealed if chat.private or m.chat == chat.no]
+            return _Found(named, [m.id for m in await holding(asked.query, [*here, *beside])], also)
+        places = await self._stores.journal.places(owner, _cited([*shown, *hidden]))
+        if scope.kind == "last":
+            session = await self._sessions.current(owner, chat, now=now)
+            return _last(chat, session, shown, [m for m in here if m.chat == chat.no], places)
+        bounds = _Bounds(scope, chat, places)
+        lines = [m.id for m in (*here, *concealed) if bounds.hold_line(m)]
+        return _Found([e for e in shown if bounds.hold(e)], lines, [e for e in hidden if bounds.hold(e)])
+
+    # ---- doing ---------------------------------------------------------------------------------------
+
     async def carry_out(
-        self, owner: Account, offer: int, *, picks: Sequence[int] | None, now: datetime
+        self, owner: Account, offer: int, *, picks: Sequence[int] | None, now: datetime, typed: bool = False
     ) -> Deletion | None:
         """Hide what an offer named, at once and everywhere; erasure follows after the time for undo.
 
         ``picks`` are 1-based numbers of the plan's entries; None takes the whole plan. Returns None when the
-        offer is not open any more. Raises PickError for a number it does not have; the offer stays open.
+        offer is not open any more. Raises PickError for a number it does not have, and UntypedError when all of a
+        memory is to go and that was not ``typed`` in so many words; the offer stays open then.
         """
+        waiting = await self._stores.promises.standing(owner, offer, now=now)
+        if waiting is None or waiting.kind != "forget":
+            return None
+        scope = _scope(waiting)
+        if scope.kind == "everything" and not (typed and picks is None):
+            raise UntypedError
+        doomed = await self._doomed(owner, waiting, scope, picks)
         async with self._db.transaction():
             taken = await self._stores.promises.take(owner, offer, now=now)
             if taken is None:
                 return None
-            named = self._named.get((owner.no, taken.chat))
-            ids: list[int] = taken.data["entries"]
-            lines: list[int] = taken.data["lines"]
-            if picks is not None:
-                if not picks or not all(1 <= pick <= len(ids) for pick in picks):
-                    raise PickError(len(ids))
-                ids, lines = [ids[pick - 1] for pick in dict.fromkeys(picks)], []
-            elif named is not None:
-                # What the owner said since the plan was shown is new; what the bot said may still rest on the old.
-                since = await self._stores.journal.said(owner, after=offer)
-                lines += [m.id for m in await _holding(named, since) if m.role == "bot"]
-            hidden = await self._hide(owner, taken, ids, lines, now=now)
+            if await self._stores.journal.newest(owner) != doomed.newest:
+                doomed = await self._doomed(owner, taken, scope, picks)
+            searches = scope.searches or picks is not None
+            hidden = await self._hide(owner, taken, doomed, scope, searches=searches, now=now)
         self._named.pop((owner.no, taken.chat), None)
+        self._changed(owner)
         return hidden
 
     async def cancel(self, owner: Account, offer: int, *, now: datetime) -> bool:
@@ -119,159 +215,126 @@ class Forgetting:
     ) -> Deletion | None:
         """Bring back what a deletion hid (the newest one if None); None when there is nothing to undo.
 
-        ``asked_at`` is when the person asked: a request that was carried out and is delivered again undoes
-        nothing more.
+        What another deletion covers, too, stays hidden by that one. ``asked_at`` is when the person asked: a request
+        that was carried out and is delivered again undoes nothing more.
         """
         async with self._db.transaction():
             if asked_at is not None and await self._stores.promises.undone_since(owner, asked_at):
                 return None
             for found in await self._stores.promises.undoable(owner, now=now):
                 if deletion in (None, found.id):
-                    return found if await self._show_again(owner, found, now=now) else None
-        return None
+                    shown = await self._show_again(owner, found, now=now)
+                    break
+            else:
+                return None
+        self._changed(owner)
+        return found if shown else None
 
     async def erase_due(self, owner: Account, *, now: datetime) -> list[Deletion]:
-        """Erase what has waited long enough, search for it, and only then owe the receipt.
+        """Erase what has waited long enough; see :meth:`memory.erasing.Erasing.erase_due`."""
+        return await self._erasing.erase_due(owner, now=now)
 
-        Rows go in one transaction with the search that finds them gone; then the file is rewritten so that no
-        old copy of a page holds them; then the receipt. A kill at any point leaves the deletion due, and the
-        next run finishes it. Raises ErasureError when a search still finds something: those rows stay as they
-        were, hidden, and there is no receipt.
-        """
-        erased: list[Deletion] = []
-        failed: list[int] = []
-        for deletion in await self._stores.promises.due(owner, now=now):
-            try:
-                if await self._erase(owner, deletion, now=now):
-                    erased.append(deletion)
-            except ErasureError:
-                failed.append(deletion.id)
-        if erased:
-            await self._db.scrub()
-        done = [deletion for deletion in erased if await self._acknowledge(owner, deletion, now=now)]
-        if failed:
-            raise ErasureError(failed[0])
-        return done
+    async def erased(self, owner: Account) -> list[Range]:
+        """The rows of the owner that were erased, as ranges of numbers without a word: to be kept beside a backup."""
+        return await self._erasures.ranges(owner)
+
+    async def erase_again(self, owner: Account, ranges: Iterable[Range], *, now: datetime) -> int:
+        """Erase what an older copy of the file has brought back; see :meth:`memory.erasing.Erasing.again`."""
+        return await self._erasing.again(owner, ranges, now=now)
+
+    async def _doomed(self, owner: Account, offer: Offer, scope: Scope, picks: Sequence[int] | None) -> _Doomed:
+        """What a yes to an offer deletes now. Raises PickError."""
+        newest = await self._stores.journal.newest(owner)
+        if scope.kind == "everything":
+            entries = [entry for store in self._stores.entries for entry in await store.history(owner)]
+            lines = await self._stores.journal.said(owner)
+            return _Doomed(newest, entries, Reached(tuple(lines)), await self._erasures.hidden_rows(owner, newest))
+        ids, lines_named, hidden = _chosen(offer, picks)
+        query = self._named.get((owner.no, offer.chat))
+        if picks is None and query is not None:
+            # What the owner said since the plan was shown is new; what the bot said may still rest on the old.
+            since = await self._stores.journal.said(owner, after=offer.id)
+            lines_named += [m.id for m in await holding(query, since) if m.role == "bot"]
+        searches = scope.searches or picks is not None
+        entries = [e for store in self._stores.entries for e in (await store.get(owner, ids)).values()]
+        entries += await self._twins(owner, entries) if searches else []
+        also = [e for store in self._stores.entries for e in await store.concealed(owner) if e.id in hidden]
+        reached = await self._reach.of(owner, [*entries, *also], lines_named, searches=searches)
+        if since_shown := await self._made_of(owner, reached.lines, after=offer.id, bounded=not searches):
+            entries += since_shown
+            reached = await self._reach.of(owner, [*entries, *also], lines_named, searches=searches)
+        return _Doomed(newest, entries, reached, [e.id for e in also])
 
     async def _hide(
-        self, owner: Account, offer: Offer, ids: Sequence[int], lines: Sequence[int], *, now: datetime
+        self, owner: Account, offer: Offer, doomed: _Doomed, scope: Scope, *, searches: bool, now: datetime
     ) -> Deletion:
-        entries = [e for store in self._stores.entries for e in (await store.get(owner, ids)).values()]
-        gone = await self._reach(owner, entries, lines)
-        if since := await self._made_of(owner, gone, after=offer.id):
-            entries += since
-            ids = [entry.id for entry in entries]
-            gone = await self._reach(owner, entries, lines)
-        deletion = await self._stores.promises.delete(owner, offer.chat, at=now, erase_at=now + self._undo)
-        echoed = await self._echoes.hide(owner, gone, deletion)
-        await self._withdraw_quotes(owner, set(ids), [m.id for m in gone], giveaways(entries))
-        journal = self._stores.journal
+        ids, lines = [entry.id for entry in doomed.entries], [m.id for m in doomed.reached.lines]
+        kind: Kind = "words" if searches else scope.kind
+        promises, journal = self._stores.promises, self._stores.journal
+        deletion = await promises.delete(owner, offer.chat, at=now, erase_at=now + self._undo, scope=kind)
+        if scope.kind != "everything":
+            needles = await off_loop(lambda: giveaways(doomed.entries), size=len(ids) * ROWS_A_LINE)
+            await self._withdraw_quotes(owner, set(ids), lines, needles if searches and ids else None)
+        if not searches:
+            await self._say_again(owner, doomed.entries)
+        await self._sessions.unread(owner, lines)
+        echoed = await self._echoes.hide(owner, doomed.reached.lines, deletion)
+        replies = [m.id for m in doomed.reached.lines if m.role == "bot"]
         counts = {
             "memories": sum([await store.hide(owner, ids, deletion) for store in self._stores.entries]),
-            "messages": await journal.hide(owner, [m.id for m in gone if m.role == "user"], deletion),
-            "replies": echoed + await journal.hide(owner, [m.id for m in gone if m.role == "bot"], deletion),
+            "messages": await journal.hide(owner, [m.id for m in doomed.reached.lines if m.role == "user"], deletion),
+            "replies": echoed + await journal.hide(owner, replies, deletion),
         }
-        await self._stores.waits.remove(owner, [m.id for m in gone])
-        return await self._stores.promises.counted(owner, deletion, counts)
+        await self._erasures.claim(owner, [*doomed.hidden, *(m.id for m in doomed.reached.concealed)], deletion)
+        await self._stores.waits.remove(owner, lines)
+        return await promises.counted(owner, deletion, counts)
 
-    async def _reach(self, owner: Account, entries: Sequence[Entry], lines: Sequence[int]) -> list[Message]:
-        """The lines that go with memories and lines: what they cite, what gives them away, what used or answered it."""
-        said = await self._stores.journal.said(owner)
-        gone = {*lines, *(c.message for e in entries for c in e.provenance.citations)}
-        gone |= {m.id for m in await _holding(giveaways(entries), said)}
-        kept = await self._kept(owner, entries, gone)
-        lines_gone = [m for m in said if m.id in gone]
-        gone |= {m.id for m in await self._echoes.own(owner, lines_gone, [e.id for e in entries], kept=kept)}
-        gone |= set(await self._stores.traces.using(owner, [*(e.id for e in entries), *gone]))
-        # The one reply to several quick messages goes with any of them.
-        asked = gone | {m.turn for m in said if m.id in gone and m.turn is not None}
-        return [m for m in said if m.id in gone or m.answers in asked]
+    async def _twins(self, owner: Account, entries: Sequence[Entry]) -> list[Entry]:
+        """The memories that say the very same, such as one that was closed when it was said once more."""
+        ids, texts = {entry.id for entry in entries}, {entry.text for entry in entries}
+        known = [entry for store in self._stores.entries for entry in await store.history(owner)]
+        return [entry for entry in known if entry.id not in ids and entry.text in texts]
 
-    async def _kept(self, owner: Account, entries: Sequence[Entry], gone: Collection[int]) -> list[str]:
-        """What stays known of lines that go: an answer that repeats it gives nothing away."""
-        forgotten = {entry.id for entry in entries}
-        citing = [e for store in self._stores.entries for e in await store.citing(owner, gone)]
-        return [entry.text for entry in citing if entry.id not in forgotten]
+    async def _made_of(self, owner: Account, lines: Sequence[Message], *, after: int, bounded: bool) -> list[Entry]:
+        """The memories that were made of these lines while a plan waited for its yes, and so are not in it.
 
-    async def _made_of(self, owner: Account, lines: Sequence[Message], *, after: int) -> list[Entry]:
-        """The memories that were made of these lines while a plan waited for its yes, and so are not in it."""
-        ids = [line.id for line in lines]
-        return [e for store in self._stores.entries for e in await store.citing(owner, ids) if e.id > after]
+        Where only a time or a place is meant (``bounded``), what also rests on other lines stays.
+        """
+        ids = {line.id for line in lines}
+        found = [e for store in self._stores.entries for e in await store.citing(owner, ids) if e.id > after]
+        return [e for e in found if not bounded or {c.message for c in e.provenance.citations} <= ids]
 
     async def _withdraw_quotes(
-        self, owner: Account, forgotten: set[int], lines: Sequence[int], needles: Needles
+        self, owner: Account, forgotten: set[int], lines: Sequence[int], needles: Needles | None
     ) -> None:
-        """Another memory that cites a forgotten line keeps only its own words of it."""
+        """Another memory that cites a forgotten line keeps only its own words of it; all of it without needles."""
         for store in self._stores.entries:
             for entry in await store.citing(owner, lines):
+                if entry.id in forgotten:
+                    continue
                 for citation in entry.provenance.citations:
-                    if entry.id not in forgotten and needles.found_in(citation.quote):
+                    if citation.message in lines and (needles is None or needles.found_in(citation.quote)):
                         await store.requote(owner, entry.id, citation.message, entry.text)
+
+    async def _say_again(self, owner: Account, forgotten: Sequence[Entry]) -> None:
+        """What was closed because it was said once more holds again when only the later saying is forgotten."""
+        later = {entry.id: entry.text for entry in forgotten}
+        for store in self._stores.entries:
+            for entry in await store.closed_by(owner, later, []):
+                if entry.id not in later and entry.text == later.get(entry.provenance.successor or 0):
+                    await store.reopen(owner, entry.id)
 
     async def _show_again(self, owner: Account, deletion: Deletion, *, now: datetime) -> bool:
         """Show what a deletion hid; False when it has been erased meanwhile."""
+        await self._erasures.release(owner, deletion.id)
         lines = await self._stores.journal.hidden(owner, deletion.id)
         await self._echoes.show_again(owner, lines, deletion.id)
         shown = await self._stores.journal.unhide(owner, deletion.id)
         for store in self._stores.entries:
             shown += await store.unhide(owner, deletion.id)
-        # What was hidden while its session was distilled has its turn now; what is known is only confirmed.
-        for line in lines:
-            await self._sessions.rewind(owner, line.session, before=line.id)
+        # What was hidden before its session was distilled has its turn now.
+        await self._sessions.resume(owner, [line.id for line in lines])
         return shown > 0 and await self._stores.promises.undone(owner, deletion.id, at=now)
-
-    async def _erase(self, owner: Account, deletion: Deletion, *, now: datetime) -> bool:
-        """Remove a deletion's rows and search for them, in one transaction; False when it was undone meanwhile."""
-        async with self._db.transaction():
-            if deletion.id not in {due.id for due in await self._stores.promises.due(owner, now=now)}:
-                return False
-            entries = [e for store in self._stores.entries for e in await store.hidden(owner, deletion.id)]
-            lines = await self._stores.journal.hidden(owner, deletion.id)
-            if not await self._echoes.erase(owner, lines, deletion.id):
-                raise ErasureError(deletion.id)
-            await self._remove(owner, [e.id for e in entries], [m.id for m in lines])
-            await self._prove(owner, deletion, entries, lines)
-        return True
-
-    async def _remove(self, owner: Account, entries: Sequence[int], lines: Sequence[int]) -> None:
-        for store in self._stores.entries:
-            await store.erase(owner, entries)
-        await self._stores.traces.erase(owner, lines)
-        await self._stores.journal.erase(owner, lines)
-        await self._stores.embeddings.sweep(owner)
-        await self._stores.nulls.erase(owner)
-
-    async def _prove(
-        self, owner: Account, deletion: Deletion, entries: Sequence[Entry], lines: Sequence[Message]
-    ) -> None:
-        """Search every place of the owner's words for what was erased; raises ErasureError if any is left.
-
-        Words the owner said anew after the deletion are new, and do not count.
-        """
-        journal = self._stores.journal
-        left = [bool(await journal.hidden(owner, deletion.id)), await journal.wordy(owner, [m.id for m in lines])]
-        for store in self._stores.entries:
-            left += [
-                bool(await store.hidden(owner, deletion.id)),
-                bool(await store.get(owner, [e.id for e in entries])),
-            ]
-        earlier = [m for m in await journal.said(owner) if m.id < deletion.id]
-        left += [
-            bool(await _holding(giveaways(entries), earlier)),
-            await self._stores.embeddings.orphaned(owner),
-            await self._stores.segments.holding(owner, [*(e.id for e in entries), *(m.id for m in lines)]),
-        ]
-        if any(left):
-            raise ErasureError(deletion.id)
-
-    async def _acknowledge(self, owner: Account, deletion: Deletion, *, now: datetime) -> bool:
-        """Mark a deletion as carried out and owe its receipt."""
-        async with self._db.transaction():
-            if not await self._stores.promises.erased(owner, deletion.id, at=now):
-                return False
-            counts = dict(deletion.counts)
-            await self._stores.promises.notify(owner, deletion.chat, "forget.receipt", counts, at=now)
-        return True
 
 
 class PickError(ValueError):
@@ -282,27 +345,88 @@ class PickError(ValueError):
         self.count = count
 
 
-class ErasureError(Exception):
-    """Something of a deletion was still found after its erasure."""
-
-    def __init__(self, deletion: int) -> None:
-        super().__init__(f"deletion {deletion}: rows are left after the erasure; it will be tried again")
-        self.deletion = deletion
+class UntypedError(ValueError):
+    """All of a memory goes only when its owner has typed so."""
 
 
-async def _holding(needles: Needles, lines: Sequence[Message]) -> list[Message]:
-    """The lines in which any of the needles stands; read in a thread when there are many."""
-    if not needles:
-        return []
-    return await off_loop(lambda: [m for m in lines if needles.found_in(m.text)], size=len(lines) * ROWS_A_LINE)
+class PrivateOnlyError(ValueError):
+    """All of a memory goes only in a private chat with its owner."""
 
 
-def _names(query: Needles, words: str, entry: Entry) -> bool:
-    """Whether words name a memory: they stand in it, or all their terms do, or they name its slot."""
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """A time from which, or the place where, something was said; ``places`` are the chats of lines by number."""
+
+    scope: Scope
+    chat: Chat
+    places: Mapping[int, Place]
+
+    def hold_line(self, said: Message) -> bool:
+        """Whether a line was said within."""
+        if said.chat != self.chat.no and (self.scope.since is None or not self.chat.private):
+            return False
+        return self.scope.since is None or said.at >= self.scope.since
+
+    def hold(self, entry: Entry) -> bool:
+        """Whether a memory rests on nothing but what was said within."""
+        citations = entry.provenance.citations
+        if self.scope.since is not None and any(c.at < self.scope.since for c in citations):
+            return False
+        if self.scope.since is not None and self.chat.private:
+            return True
+        known = {self.places[c.message].chat for c in citations if c.message in self.places}
+        # Of what the journal has dropped with time only the audience tells where it was said.
+        return known == {self.chat.no} or (not known and entry.provenance.audience == self.chat.audience)
+
+
+def _last(
+    chat: Chat, session: int | None, shown: Sequence[Entry], here: Sequence[Message], places: Mapping[int, Place]
+) -> _Found:
+    """What was remembered last of what was said in a chat, in the talk that goes on if there is one.
+
+    Else the last line. Of one message there may be several memories.
+    """
+    latest: dict[int, list[Entry]] = {}
+    for entry in shown:
+        said = [c.message for c in entry.provenance.citations if c.message in places]
+        said = [m for m in said if places[m].chat == chat.no and session in (None, places[m].session)]
+        if said:
+            latest.setdefault(max(said), []).append(entry)
+    if latest:
+        return _Found(latest[max(latest)])
+    lines = [m for m in here if m.role == "user" and m.text and session in (None, m.session)]
+    return _Found([], [m.id for m in lines[-1:]])
+
+
+def _scope(offer: Offer) -> Scope:
+    since = offer.data.get("since")
+    return Scope(offer.data.get("scope", "words"), None if since is None else moment(since))
+
+
+def _chosen(offer: Offer, picks: Sequence[int] | None) -> tuple[list[int], list[int], set[int]]:
+    """The memories, lines and hidden memories of an offer, or only the memories with these numbers."""
+    ids: list[int] = list(offer.data["entries"])
+    if picks is None:
+        return ids, list(offer.data["lines"]), set(offer.data.get("hidden", ()))
+    if not picks or not all(1 <= pick <= len(ids) for pick in picks):
+        raise PickError(len(ids))
+    return [ids[pick - 1] for pick in dict.fromkeys(picks)], [], set()
+
+
+def _cited(entries: Iterable[Entry]) -> set[int]:
+    return {citation.message for entry in entries for citation in entry.provenance.citations}
+
+
+def _named(asked: _Asked, entries: Sequence[Entry]) -> list[Entry]:
+    """The memories that words name: they stand in one, or all their terms do, or they name its slot."""
+    wanted = set(terms(asked.words))
+    return [entry for entry in entries if _names(asked.query, wanted, entry)]
+
+
+def _names(query: Needles, wanted: set[str], entry: Entry) -> bool:
     texts = [entry.text, *(c.quote for c in entry.provenance.citations)]
     if isinstance(entry, ProfileLine):
         texts += [entry.value, *slot(entry.attribute).labels.values()]
     if any(query.found_in(text) for text in texts):
         return True
-    wanted = set(terms(words))
     return bool(wanted) and wanted <= {term for text in texts for term in terms(text)}

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from memory.accounts import Accounts
 from memory.clock import moment, stamp
@@ -37,6 +38,13 @@ class Line:
     answers: int | None = None
     tokens: int = 0
     fleeting: bool = False
+
+
+class Place(NamedTuple):
+    """Where a line was said."""
+
+    chat: int
+    session: int
 
 
 class Journal:
@@ -190,6 +198,16 @@ class Journal:
         )
         return [line(row) for row in rows]
 
+    async def last_asked(self, owner: Account, chat: Chat) -> Message | None:
+        """The owner's newest message in a chat that is no command; without its words if it had none."""
+        rows = await self._db.fetch(
+            f"SELECT {LINE} FROM journal j WHERE j.id BETWEEN ? AND ? AND j.chat = ? AND j.role = 'user'"
+            " AND j.hidden_by IS NULL AND (j.kind != 'command' OR EXISTS (SELECT 1 FROM journal r"
+            " WHERE r.answers = j.id AND r.kind != 'command')) ORDER BY j.id DESC LIMIT 1",
+            (owner.first_id, owner.last_id, chat.no),
+        )
+        return line(rows[0]) if rows else None
+
     async def merge(self, owner: Account, ids: Collection[int], turn: int) -> None:
         """Note that the reply to line ``turn`` answers these lines, too, and that line none but itself."""
         await self._db.execute(
@@ -269,10 +287,11 @@ class Journal:
         )
 
     async def unhide(self, owner: Account, deletion: int) -> int:
-        """Show again what a deletion hid."""
+        """Show again what a deletion hid; what another one covers, too, is hidden by that from now on."""
         return await self._db.execute(
-            "UPDATE journal SET hidden_by = NULL WHERE hidden_by = ? AND id BETWEEN ? AND ?",
-            (deletion, owner.first_id, owner.last_id),
+            "UPDATE journal SET hidden_by = (SELECT min(a.deletion) FROM also_hidden a WHERE a.row = journal.id"
+            " AND a.deletion != :deletion) WHERE hidden_by = :deletion AND id BETWEEN :lo AND :hi",
+            {"deletion": deletion, "lo": owner.first_id, "hi": owner.last_id},
         )
 
     async def hidden(self, owner: Account, deletion: int) -> list[Message]:
@@ -282,6 +301,22 @@ class Journal:
             (deletion, owner.first_id, owner.last_id),
         )
         return [line(row) for row in rows]
+
+    async def concealed(self, owner: Account) -> list[Message]:
+        """Every line of the owner that some deletion hides."""
+        rows = await self._db.fetch(
+            f"SELECT {LINE} FROM journal j WHERE j.id BETWEEN ? AND ? AND j.hidden_by IS NOT NULL ORDER BY j.id",
+            (owner.first_id, owner.last_id),
+        )
+        return [line(row) for row in rows]
+
+    async def places(self, owner: Account, ids: Iterable[int]) -> dict[int, Place]:
+        """Where the owner's lines among ``ids`` were said, hidden lines and those without text included."""
+        rows = await self._db.fetch(
+            "SELECT id, chat, session FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?",
+            (json.dumps(list(ids)), owner.first_id, owner.last_id),
+        )
+        return {row["id"]: Place(row["chat"], row["session"]) for row in rows}
 
     async def erase(self, owner: Account, ids: Iterable[int]) -> None:
         """Remove lines for good.

@@ -74,6 +74,11 @@ class Lists:
         """How many numbers the list has that the owner saw last in ``chat``; 0 when they saw none lately."""
         return len(await self._seen_last(owner, chat, now=now))
 
+    async def seen_last(self, owner: Account, chat: Chat, *, now: datetime) -> int | None:
+        """Id of the list that the owner saw last in ``chat``; it counts on with all their rows."""
+        offer = await self._stores.promises.offered(owner, chat.no, KIND, now=now)
+        return None if offer is None else offer.id
+
     async def numbered(self, owner: Account, chat: Chat, number: int, *, now: datetime) -> Entry | None:
         """The memory that had ``number`` (from 1) in the list the owner saw last in ``chat``.
 

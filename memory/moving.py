@@ -52,7 +52,7 @@ class Moves:
             {"chat": chat},
         )
         await self._db.execute(
-            "DELETE FROM posted WHERE line IN (SELECT id FROM journal WHERE chat = :chat)", {"chat": chat}
+            "DELETE FROM shown WHERE id IN (SELECT id FROM journal WHERE chat = :chat)", {"chat": chat}
         )
         await self._db.execute(
             "UPDATE journal SET platform_id = :key || '/' || platform_id WHERE chat = :chat"

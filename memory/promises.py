@@ -13,6 +13,7 @@ from memory.accounts import Accounts
 from memory.clock import moment, stamp
 from memory.db import Database
 from memory.model import SEQ_BITS, Account
+from memory.scope import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Deletion:
     counts: Mapping[str, int]
     undone: bool
     erased: bool
+    scope: Kind = "words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,22 +102,26 @@ class Promises:
         )
         return _offer(rows[0]) if rows else None
 
-    async def delete(self, owner: Account, chat: int, *, at: datetime, erase_at: datetime) -> int:
-        """Open a deletion and return its number. Needs an open transaction."""
+    async def delete(
+        self, owner: Account, chat: int, *, at: datetime, erase_at: datetime, scope: Kind = "words"
+    ) -> int:
+        """Open a deletion and return its number; ``scope`` is how much was meant. Needs an open transaction."""
         (id_,) = await self._accounts.next_ids(owner)
         await self._db.execute(
-            "INSERT INTO deletions (id, chat, at, erase_at, counts) VALUES (?, ?, ?, ?, '{}')",
-            (id_, chat, stamp(at), stamp(erase_at)),
+            "INSERT INTO deletions (id, chat, at, erase_at, counts, scope) VALUES (?, ?, ?, ?, '{}', ?)",
+            (id_, chat, stamp(at), stamp(erase_at), scope),
         )
         return id_
 
-    async def withdrawn(self, owner: Account, chat: int, *, at: datetime) -> None:
+    async def withdrawn(self, owner: Account, chat: int, *, at: datetime) -> int:
         """Note that the owner took words back on the platform: a deletion that is carried out and owes no receipt.
 
-        Needs an open transaction. An answer under way learns from it that it may rest on those words.
+        Returns its number. Needs an open transaction. An answer under way learns from it that it may rest on those
+        words.
         """
         deletion = await self.delete(owner, chat, at=at, erase_at=at)
         await self.erased(owner, deletion, at=at)
+        return deletion
 
     async def counted(self, owner: Account, deletion: int, counts: Mapping[str, int]) -> Deletion:
         """Set what a deletion covers and read it back."""
@@ -244,4 +250,5 @@ def _deletion(row: sqlite3.Row) -> Deletion:
         json.loads(row["counts"]),
         row["undone_at"] is not None,
         row["erased_at"] is not None,
+        row["scope"],
     )

@@ -298,6 +298,25 @@ class Sessions:
         )
         await self.again(owner, session)
 
+    async def unread(self, owner: Account, lines: Collection[int]) -> None:
+        """Mark those of some lines that were not distilled yet: the cursor may pass them while they are hidden."""
+        await self._db.execute(
+            "UPDATE journal SET revised = 1 WHERE id IN (SELECT value FROM json_each(:ids)) AND id BETWEEN :lo AND :hi"
+            " AND role = 'user' AND kind = 'said' AND fleeting = 0"
+            " AND id > (SELECT m.distilled_to FROM session_members m"
+            " WHERE m.session = journal.session AND m.account = :owner)",
+            {"ids": json.dumps(list(lines)), "owner": owner.no} | _range(owner),
+        )
+
+    async def resume(self, owner: Account, lines: Collection[int]) -> None:
+        """Have the sessions of lines that are no longer hidden wait for the distillation of those that had none."""
+        await self._db.execute(
+            "UPDATE session_members SET waiting = 1, attempts = 0 WHERE account = :owner AND session IN"
+            " (SELECT session FROM journal WHERE id IN (SELECT value FROM json_each(:ids)) AND id BETWEEN :lo AND :hi"
+            " AND revised = 1)",
+            {"ids": json.dumps(list(lines)), "owner": owner.no} | _range(owner),
+        )
+
     async def again(self, owner: Account, session: int) -> None:
         """Have a session wait for the distillation of lines that were edited behind the cursor."""
         await self._db.execute(

@@ -68,24 +68,27 @@ class Traces:
     async def shown_in(self, owner: Account, chat: Chat, platform_id: str) -> Trace | None:
         """The trace of the reply that a message of the platform shows in a chat, if it was given to the owner."""
         rows = await self._db.fetch(
-            "SELECT t.id, t.chat, t.reply, t.at, t.data FROM posted p JOIN journal j ON j.id = p.line"
-            " JOIN traces t ON t.reply = p.line WHERE p.platform_id = :id AND p.line BETWEEN :lo AND :hi"
-            " AND t.id BETWEEN :lo AND :hi AND j.chat = :chat AND j.hidden_by IS NULL ORDER BY t.id DESC LIMIT 1",
+            "SELECT t.id, t.chat, t.reply, t.at, t.data FROM shown s JOIN journal j ON j.id = s.id"
+            " JOIN traces t ON t.reply = s.id, json_each(s.platform_ids) AS posted WHERE posted.value = :id"
+            " AND s.id BETWEEN :lo AND :hi AND t.id BETWEEN :lo AND :hi AND j.chat = :chat AND j.hidden_by IS NULL"
+            " ORDER BY t.id DESC LIMIT 1",
             {"id": platform_id, "lo": owner.first_id, "hi": owner.last_id, "chat": chat.no},
         )
         return _trace(rows[0]) if rows else None
 
     async def using(self, owner: Account, memories: Iterable[int], *, always: bool = False) -> list[int]:
-        """Journal ids of the replies whose request held any of these memories because it was asked about.
+        """Journal ids of the replies whose request held any of these rows, in its window or because it was asked about.
 
         Always-read lines are in every request and say nothing about the reply; with ``always`` they count, too.
         """
         rows = await self._db.fetch(
-            "SELECT DISTINCT t.reply FROM traces t, json_each(t.data, '$.recalled') r"
-            " WHERE t.id BETWEEN ? AND ? AND t.reply IS NOT NULL"
-            " AND (json_extract(r.value, '$.band') != 'always' OR ?)"
-            " AND json_extract(r.value, '$.id') IN (SELECT value FROM json_each(?))",
-            (owner.first_id, owner.last_id, always, json.dumps(list(memories))),
+            "WITH wanted AS MATERIALIZED (SELECT value AS id FROM json_each(:ids))"
+            " SELECT t.reply FROM traces t WHERE t.id BETWEEN :lo AND :hi AND t.reply IS NOT NULL AND (EXISTS"
+            " (SELECT 1 FROM json_each(t.data, '$.recalled') r"
+            " WHERE (json_extract(r.value, '$.band') != 'always' OR :always)"
+            " AND json_extract(r.value, '$.id') IN (SELECT id FROM wanted)) OR EXISTS"
+            " (SELECT 1 FROM json_each(t.data, '$.window.ids') w WHERE w.value IN (SELECT id FROM wanted)))",
+            {"ids": json.dumps(list(memories)), "always": always, "lo": owner.first_id, "hi": owner.last_id},
         )
         return [int(row["reply"]) for row in rows]
 

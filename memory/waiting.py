@@ -68,8 +68,9 @@ class Waits:
             )
             if platform_id is not None and not waited:
                 await self._db.execute(
-                    "INSERT OR IGNORE INTO posted (line, platform_id) SELECT max(j.id), :shown FROM journal j"
-                    " WHERE j.answers = :id AND j.id BETWEEN :lo AND :hi HAVING max(j.id) IS NOT NULL",
+                    "INSERT INTO shown (id, platform_ids) SELECT max(j.id), json_array(:shown) FROM journal j"
+                    " WHERE j.answers = :id AND j.id BETWEEN :lo AND :hi HAVING max(j.id) IS NOT NULL"
+                    " ON CONFLICT (id) DO UPDATE SET platform_ids = json_insert(platform_ids, '$[#]', :shown)",
                     values,
                 )
 
@@ -88,16 +89,39 @@ class Waits:
         )
 
     async def remove(self, owner: Account, messages: Iterable[int]) -> int:
-        """Have these lines wait no more; returns how many did. Which messages show a reply is known from now on."""
+        """Have these lines wait no more; returns how many did."""
+        return await self._db.execute(
+            "DELETE FROM waiting WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?",
+            (json.dumps(list(messages)), owner.first_id, owner.last_id),
+        )
+
+    async def rewrite(self, owner: Account, message: int, shown: Iterable[str]) -> None:
+        """Have the whole answer that a line waits for go where these messages of the platform are."""
+        await self._db.execute(
+            "UPDATE waiting SET shown = ?, begun = 0 WHERE id = ? AND id BETWEEN ? AND ?",
+            (json.dumps(list(shown)), message, owner.first_id, owner.last_id),
+        )
+
+    async def delivered(self, owner: Account, messages: Iterable[int]) -> None:
+        """Keep where the replies to these lines are shown, now that they wait no more; and have them wait no more."""
         chosen = (json.dumps(list(messages)), owner.first_id, owner.last_id)
-        which = "w.id IN (SELECT value FROM json_each(?)) AND w.id BETWEEN ? AND ?"
         async with self._db.transaction():
             await self._db.execute(
-                "INSERT OR IGNORE INTO posted (line, platform_id) SELECT j.id, shown.value FROM waiting w"
-                f" JOIN journal j ON j.id = w.reply, json_each(w.shown) AS shown WHERE {which}",
+                "INSERT OR REPLACE INTO shown (id, platform_ids) SELECT reply, shown FROM waiting"
+                " WHERE reply IS NOT NULL AND shown != '[]' AND id IN (SELECT value FROM json_each(?))"
+                " AND id BETWEEN ? AND ?",
                 chosen,
             )
-            return await self._db.execute(f"DELETE FROM waiting AS w WHERE {which}", chosen)
+            await self.remove(owner, json.loads(chosen[0]))
+
+    async def shown_in(self, owner: Account, replies: Iterable[int]) -> tuple[str, ...]:
+        """The platform's ids of the messages that show these replies, as far as they are known."""
+        rows = await self._db.fetch(
+            "SELECT platform_ids FROM shown WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?"
+            " ORDER BY id",
+            (json.dumps(list(replies)), owner.first_id, owner.last_id),
+        )
+        return tuple(id_ for row in rows for id_ in json.loads(row["platform_ids"]))
 
     async def trim(self, owner: Account, *, before: datetime) -> int:
         """Give up what was said before ``before``, and what has no line any more; returns how many."""

@@ -21,10 +21,9 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "accounts", "db", "embedding", "entries", "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages",
-        "pauses", "profile", "promises", "reader", "sealed", "sessions", "timeline", "traces", "usage", "waiting",
-        "wanting",
-        "departures", "persons",
+        "accounts", "db", "departures", "embedding", "entries", "erasures", "facts", "fleeting", "jobs", "journal",
+        "moving", "nulls", "pages", "pauses", "persons", "profile", "promises", "reader", "sealed", "sessions",
+        "timeline", "traces", "usage", "waiting", "wanting",
     )
 )  # fmt: skip
 """The files that speak SQL."""
@@ -52,6 +51,7 @@ KEPT_TO: Mapping[str, tuple[str, ...]] = {
     "apscheduler": ("bot.scheduler",),
     "typer": ("bot.cli", "bot.setup"),
     "pyromark": ("bot.commonmark",),
+    "ahocorasick": ("memory.needles",),
     "telegramify_markdown": ("bot.markdown",),
     "aiosqlite": ("memory.db",),
     "sqlite3": STORES,

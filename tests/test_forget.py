@@ -232,11 +232,15 @@ async def test_e02_erased_words_are_in_no_table_and_no_file(world: World) -> Non
 
 async def test_a_receipt_is_owed_only_after_the_erasure(world: World) -> None:
     await world.learn("我的药是缬沙坦", "用户的药是缬沙坦")
+    await world.shelf.say("今天天气不错")
     await world.forget("缬沙坦")
     assert await world.stores.promises.notices(world.owner) == []
     await world.erase()
     (notice,) = await world.stores.promises.notices(world.owner)
-    assert (notice.phrase, dict(notice.data)) == ("forget.receipt", {"memories": 1, "messages": 1, "replies": 0})
+    assert (notice.phrase, dict(notice.data)) == (
+        "forget.receipt",
+        {"memories": 1, "messages": 1, "replies": 0, "searched": 1},
+    )
     assert await world.erase() == 0
 
 

@@ -13,6 +13,8 @@ import memory.departures
 import memory.distill
 import memory.echoes
 import memory.embedding
+import memory.erasing
+import memory.erasures
 import memory.facts
 import memory.fleeting
 import memory.forget
@@ -24,6 +26,7 @@ import memory.pages
 import memory.pauses
 import memory.profile
 import memory.promises
+import memory.reach
 import memory.recall
 import memory.reconcile
 import memory.revising
@@ -44,6 +47,8 @@ WALKED: tuple[type, ...] = (
     memory.distill.Distiller,
     memory.echoes.Echoes,
     memory.embedding.Embeddings,
+    memory.erasing.Erasing,
+    memory.erasures.Erasures,
     memory.facts.Facts,
     memory.forget.Forgetting,
     memory.fleeting.Fleeting,
@@ -54,6 +59,7 @@ WALKED: tuple[type, ...] = (
     memory.overview.Overviews,
     memory.profile.Profile,
     memory.promises.Promises,
+    memory.reach.Reach,
     memory.recall.Recall,
     memory.reconcile.Gate,
     memory.revising.Revising,

@@ -13,19 +13,27 @@ from bot.commands.order import Order, Pressed, Run, excerpt
 from bot.commands.shown import shown
 from bot.message import Button, Reply
 from config.locales import phrase
-from memory import Memory, PickError
-from memory.model import Account
+from memory import Memory, PickError, Plan, PrivateOnlyError, UntypedError
+from memory.model import Account, Message
 from memory.ports import Clock
 
 LONGEST_NUMBER: Final = 3
 """Digits of a number that a list may have; longer ones are words to be forgotten, a year or a phone number."""
 MOST_BUTTONS: Final = 20
 """Numbers that get a button; a longer list is chosen from by typing (platforms take 25 to 100 buttons)."""
+MOST_LISTED: Final = 100
+"""Memories that are named one by one where words name them."""
+EXAMPLES: Final = 10
+"""Memories that are named where a time or a place means them: they are many, and what is meant is plain."""
+LINES: Final = 3
+"""Messages that are shown as examples."""
 
 _OFFER: Final = re.compile(r"forget:(?P<id>\d{1,18}):(?P<choice>\w+)", re.ASCII)
 _UNDO: Final = re.compile(r"undo:(?P<id>\d{1,18})", re.ASCII)
 _YES: Final = frozenset({"yes", "y", "ok", "all", "是", "好", "确认", "確認", "全部"})
 _NO: Final = frozenset({"no", "n", "cancel", "否", "不", "取消"})
+_MEANS_ALL: Final = frozenset({"all", "全部"})
+"""A yes to what is offered, or all there is when nothing is."""
 
 
 class Forgetting:
@@ -50,55 +58,101 @@ class Forgetting:
         return None
 
     async def _forget(self, order: Order) -> Reply:
-        now, language = self._clock(), order.owner.language
+        now, owner = self._clock(), order.owner
         words = unicodedata.normalize("NFKC", order.words).strip()
-        offer = await self._memory.pending_forgetting(order.owner, order.chat, now=now)
         choice = words.casefold()
-        if not words or (offer is None and (choice in _YES or choice in _NO)):
-            return Reply(phrase("forget.usage", language), private=True)
-        if offer is not None and (choice in _YES or choice in _NO or _numbers(words)):
-            return await self._chosen(order.owner, offer, choice, now=now)
+        offer = await self._memory.forgetting.pending(owner, order.chat, now=now)
+        if offer is None:
+            if not words or (choice in (_YES | _NO) - _MEANS_ALL):
+                return Reply(phrase("forget.usage", owner.language), private=True)
+        elif choice in _YES or choice in _NO:
+            return await self._chosen(owner, offer.id, choice, now=now)
+        if not words:
+            return Reply(phrase("forget.usage", owner.language), private=True)
+        if _is_typed(words):
+            if offer is not None and offer.data.get("scope") == "everything":
+                return await self._carried_out(owner, offer.id, None, now=now, typed=True)
+            return await self._offer(order, "everything", now=now)
+        if numbers := _numbers(words):
+            listed = await self._memory.lists.seen_last(owner, order.chat, now=now)
+            if listed is not None and (offer is None or listed > offer.id):
+                return await self._listed(order, numbers, now=now)
+            if offer is not None:
+                return await self._chosen(owner, offer.id, choice, now=now)
         return await self._offer(order, order.words, now=now)
 
-    async def _offer(self, order: Order, words: str, *, now: datetime) -> Reply:
-        owner = order.owner
-        plan = await self._memory.plan_forgetting(owner, order.chat, words, now=now)
+    async def _listed(self, order: Order, numbers: Sequence[int], *, now: datetime) -> Reply:
+        """Offer to delete what has these numbers in the list that was shown last."""
+        lists, language = self._memory.lists, order.owner.language
+        count = await lists.count(order.owner, order.chat, now=now)
+        if not all(1 <= number <= count for number in numbers):
+            return Reply(phrase("forget.no_such_number", language, count=count), private=True)
+        found = [await lists.numbered(order.owner, order.chat, n, now=now) for n in dict.fromkeys(numbers)]
+        ids = [entry.id for entry in found if entry is not None]
+        plan = await self._memory.forgetting.choose(order.owner, order.chat, ids, now=now) if ids else None
         if plan is None:
-            text = phrase("forget.none", owner.language, words=excerpt(words), private=order.chat.private)
+            return Reply(phrase("forget.number_gone", language, count=len(found)), private=True)
+        return self._shown(order, plan)
+
+    async def _offer(self, order: Order, words: str, *, now: datetime) -> Reply:
+        language = order.owner.language
+        try:
+            plan = await self._memory.plan_forgetting(order.owner, order.chat, words, now=now)
+        except PrivateOnlyError:
+            return Reply(phrase("forget.not_here", language), private=True)
+        if plan is None:
+            text = phrase("forget.none", language, words=excerpt(words), private=order.chat.private)
             return Reply(text, private=True)
-        listed = [shown(entry, owner, number) for number, entry in enumerate(plan.entries, 1)]
-        text = phrase(
-            "forget.offer",
-            owner.language,
-            entries=listed,
-            messages=sum(line.role == "user" for line in plan.lines),
-            replies=sum(line.role == "bot" for line in plan.lines),
-            private=order.chat.private,
-        )
-        single = len(listed) == 1
+        return self._shown(order, plan)
+
+    def _shown(self, order: Order, plan: Plan) -> Reply:
+        """What a plan would delete, and how to say yes or no to it."""
+        owner, private, kind = order.owner, order.chat.private, plan.scope.kind
+        most = EXAMPLES if kind in ("since", "here", "everything") else MOST_LISTED
+        told = {
+            "entries": [shown(entry, owner, number) for number, entry in enumerate(plan.entries[:most], 1)],
+            "count": len(plan.entries),
+            "messages": sum(line.role == "user" for line in plan.lines),
+            "replies": sum(line.role == "bot" for line in plan.lines),
+            "lines": [excerpt(line.text) for line in _examples(plan)],
+        }
+        if kind == "everything":
+            text = phrase("forget.everything", owner.language, phrase=phrase("forget.phrase", owner.language), **told)
+            return Reply(
+                text, (Button(f"forget:{plan.offer}:no", phrase("forget.button_no", owner.language)),), private=True
+            )
+        since = _moment(plan.scope.since, owner)
+        text = phrase("forget.offer", owner.language, kind=kind, since=since, private=private, **told)
+        single, listed = len(plan.entries) == 1, min(len(plan.entries), most, MOST_BUTTONS)
         labels = {
             "all": phrase("forget.button_all", owner.language, single=single),
             "no": phrase("forget.button_no", owner.language),
         }
-        numbers = [] if single else [str(number) for number in range(1, min(len(listed), MOST_BUTTONS) + 1)]
-        choices = (*numbers, *labels)
+        choices = (*([] if single else map(str, range(1, listed + 1))), *labels)
         buttons = [Button(f"forget:{plan.offer}:{choice}", labels.get(choice, choice)) for choice in choices]
         return Reply(text, tuple(buttons), private=True)
 
     async def _chosen(self, owner: Account, offer: int, choice: str, *, now: datetime) -> Reply:
         if choice in _NO:
-            kept = await self._memory.keep(owner, offer, now=now)
+            kept = await self._memory.forgetting.cancel(owner, offer, now=now)
             return Reply(phrase("forget.kept" if kept else "button.stale", owner.language), private=True)
-        picks = None if choice in _YES else _numbers(choice)
+        return await self._carried_out(owner, offer, None if choice in _YES else _numbers(choice), now=now)
+
+    async def _carried_out(
+        self, owner: Account, offer: int, picks: Sequence[int] | None, *, now: datetime, typed: bool = False
+    ) -> Reply:
+        language = owner.language
         try:
-            deletion = await self._memory.forget(owner, offer, picks=picks, now=now)
+            deletion = await self._memory.forget(owner, offer, picks=picks, now=now, typed=typed)
         except PickError as error:
-            return Reply(phrase("forget.no_such_number", owner.language, count=error.count), private=True)
+            return Reply(phrase("forget.no_such_number", language, count=error.count), private=True)
+        except UntypedError:
+            return Reply(phrase("forget.type_it", language, phrase=phrase("forget.phrase", language)), private=True)
         if deletion is None:
-            return Reply(phrase("button.stale", owner.language), private=True)
+            return Reply(phrase("button.stale", language), private=True)
         at = deletion.erase_at.astimezone(ZoneInfo(owner.zone))
-        text = phrase("forget.hidden", owner.language, at=f"{at:%H:%M}", **deletion.counts)
-        undo = Button(f"undo:{deletion.id}", phrase("forget.button_undo", owner.language))
+        text = phrase("forget.hidden", language, at=f"{at:%H:%M}", **deletion.counts)
+        undo = Button(f"undo:{deletion.id}", phrase("forget.button_undo", language))
         return Reply(text, (undo,), private=True)
 
     async def _undo(self, order: Order) -> Reply:
@@ -111,6 +165,26 @@ class Forgetting:
         if undone is None:
             return Reply(phrase("undo.nothing", owner.language), private=True)
         return Reply(phrase("undo.done", owner.language, **undone.counts), private=True)
+
+
+def _examples(plan: Plan) -> Sequence[Message]:
+    """Messages of a person that show what would go; none where memories show it."""
+    if plan.entries and plan.scope.searches:
+        return ()
+    return [line for line in plan.lines if line.role == "user"][:LINES]
+
+
+def _moment(since: datetime | None, owner: Account) -> str:
+    return "" if since is None else f"{since.astimezone(ZoneInfo(owner.zone)):%Y-%m-%d %H:%M}"
+
+
+def _is_typed(words: str) -> bool:
+    """Whether somebody typed that all of it is to go, in any language, with or without its commas."""
+    return any(_letters(words) == _letters(phrase("forget.phrase", language)) for language in ("en", "zh"))
+
+
+def _letters(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())
 
 
 def _numbers(words: str) -> Sequence[int]:

@@ -38,6 +38,7 @@ NAMES: Final = (
     "offrecord",
     "new",
     "cancel",
+    "retry",
     "language",
     "timezone",
     "usage",

@@ -12,7 +12,7 @@ from memory.ports import Clock
 
 
 class Talking:
-    """``/start``, ``/help``, ``/new``, ``/cancel``."""
+    """``/start``, ``/help``, ``/new``, ``/cancel``, ``/retry``."""
 
     def __init__(self, memory: Memory, clock: Clock, names: Callable[[], Sequence[str]]) -> None:
         """``names`` are those of all commands, for ``/help``."""
@@ -23,7 +23,13 @@ class Talking:
     @property
     def runs(self) -> Mapping[str, Run]:
         """What runs each command."""
-        return {"start": self._start, "help": self._help, "new": self._new, "cancel": self._cancel}
+        return {
+            "start": self._start,
+            "help": self._help,
+            "new": self._new,
+            "cancel": self._cancel,
+            "retry": self._retry,
+        }
 
     async def press(self, pressed: Pressed) -> Reply | None:
         """It has no buttons."""
@@ -44,6 +50,10 @@ class Talking:
     async def _new(self, order: Order) -> Reply:
         await self._memory.new_session(order.owner, order.chat, now=self._clock())
         return Reply(phrase("new", order.owner.language))
+
+    async def _retry(self, order: Order) -> Reply:
+        """Only what cannot be answered again comes here (:mod:`bot.hearing`), with the reason as its words."""
+        return Reply(phrase("retry.busy" if order.words == "busy" else "retry.nothing", order.owner.language))
 
     async def _cancel(self, order: Order) -> Reply:
         """Stopping is the conversation's work, which tells by the words whether there was anything to stop."""

@@ -59,6 +59,9 @@ _ZH_POLITE: Final = (
 _ZH_FORGET: Final = "(?:忘掉|忘记|忘了|忘|删掉|删除|删了|清除|抹掉|抹去)"
 _ZH_END: Final = r"(?:掉|了)?(?:吧|可以吗|好吗|行吗|吗|好不好|行不行|谢谢|,|\s)*"
 _FORGET_ZH: Final = (
+    re.compile(
+        rf"{_ZH_POLITE}(?:忘掉|删掉|删除|清除|抹掉)(?P<words>一切|全部|所有的?(?:事情?|东西|内容|记忆)){_ZH_END}"
+    ),
     re.compile(rf"{_ZH_POLITE}把(?P<words>[^,?]{{1,60}}?)(?:都|全|全部|给我|给)?{_ZH_FORGET}{_ZH_END}"),
     re.compile(rf"{_ZH_POLITE}{_ZH_FORGET}(?P<words>(?:关于)?我[^,?]{{1,60}}?){_ZH_END}"),
     re.compile(
@@ -66,13 +69,24 @@ _FORGET_ZH: Final = (
         rf"存)(?P<words>(?:关于)?我的[^,?]{{1,60}}?){_ZH_END}"
     ),
 )
+_EN_POLITE: Final = (
+    r"(?:ok |okay |hey |hi |now |and |please |can you |could you |would you |will you |i want you to |"
+    r"i'd like you to |i would like you to |just )*"
+)
+_EN_END: Final = r"(?: please| now| from (?:your )?memory| for me| ok| thanks| thank you)*"
+_ALL_EN: Final = (
+    r"(?:everything|all)(?: (?:(?:that )?you (?:know|remember|have)(?: stored| saved)?(?: (?:about|on|of) me)?"
+    r"|(?:about|on|of) me|(?:that )?i(?:'ve| have)?(?: ever)? (?:said|told you)"
+    r"|(?:of )?my (?:data|memories|messages)))?"
+)
+_LAST_EN: Final = r"what i(?:'ve| have)? just (?:said|told you|wrote)|the last thing i (?:said|told you)"
 _FORGET_EN: Final = (
+    re.compile(rf"{_EN_POLITE}(?:forget|erase|delete)(?: about)? (?P<words>{_ALL_EN}|{_LAST_EN}),?{_EN_END}"),
     re.compile(
-        r"(?:ok |okay |hey |hi |now |and |please |can you |could you |would you |will you |i want you to |"
-        r"i'd like you to |i would like you to |just )*"
+        rf"{_EN_POLITE}"
         r"(?:forget|erase|delete|unlearn)(?: about)? (?P<words>(?:that |what i (?:said|told you) about |"
         r"everything about |the fact that )?(?:i|i'm|my|me|our)\b.{0,80}?)"
-        r"(?: please| now| from (?:your )?memory| for me| ok| thanks| thank you)*"
+        rf"{_EN_END}"
     ),
 )
 _ACCUSED: Final = re.compile(
