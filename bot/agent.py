@@ -16,6 +16,7 @@ from bot.language import language_of
 from bot.llm import LLM, ContextTooLong, LLMError, Outcome, PicturesRefused
 from bot.media import Opened, as_words, opened
 from bot.message import DeliveryError, Press, Reply, Sink, Update
+from bot.postscript import Postscripts
 from bot.request import Requests, unseen
 from bot.text import is_blank
 from bot.tokens import MESSAGE_TOKENS
@@ -42,6 +43,8 @@ SHARES: Final = (1.0, 0.5, 0.0)
 """Of the window's tokens, what each further request still carries when the context was too long."""
 WINDOW_LINES: Final = 400
 """Lines read from the journal for a window; the token budget cuts far below."""
+TELLING: Final = frozenset({"start", "privacy"})
+"""Commands whose own answer says what is remembered, and how to see and erase it."""
 CONTEXT_TURNS: Final = 4
 """Last lines of the talk that recall may read to understand a question such as "and when was that?"."""
 
@@ -142,6 +145,7 @@ class Agent:
         self._reply_tokens = settings.model.reply_tokens
         self._recall_tokens = settings.recall.max_tokens
         self._requests = Requests(settings, count)
+        self._postscripts = Postscripts(memory, settings)
         self._commands = Commands(memory, clock, settings)
         self.hearing = Hearing(memory, settings, commands=self._commands, count=count, zone=zone, watch=self._seen)
 
@@ -161,11 +165,12 @@ class Agent:
                 await self._settle(turn)
                 raise
         elif last.reply is not None:
-            mark = await self._mark(last.owner, last.chat, fleeting=last.message.fleeting)
-            text = "\n\n".join(filter(None, (last.reply.text, escaped(mark))))
+            behind = await self._postscripts.behind(last, fleeting=last.message.fleeting)
+            text = "\n\n".join(filter(None, (last.reply.text, escaped(behind))))
             await self._deliver(turn, Reply(text, markdown=True), sink)
         elif last.lost:
             await self._journal(last, None)
+            await self._postscripts.refused(last)
             await sink.send(Reply(phrase("error.interrupted", last.owner.language)))
         else:
             await self.respond(turn, sink)
@@ -206,6 +211,7 @@ class Agent:
         with written(said[-1].owner.language):
             await self._memory.settled(said[-1].owner, *(one.message.id for one in said))
             await self._memory.unreply(said[-1].owner, said[-1].message.id)
+            await self._postscripts.refused(said[-1])
             for one in said:
                 await self._memory.learn(one.owner, one.chat, one.message)
 
@@ -348,29 +354,26 @@ class Agent:
         """Run a command; neither its words nor its output are journaled, only that it was answered."""
         reply = await self._commands.run(order)
         await self._journal(said, None)
+        tells = order.name in TELLING
+        if not tells and (behind := await self._postscripts.behind(said, fleeting=False)):
+            reply = replace(reply, text=f"{reply.text}\n\n{behind}")
         await sink.send(_discreet(reply, said.owner, said.chat))
+        if tells:
+            await self._postscripts.introduced(said.owner)
+        else:
+            await self._postscripts.delivered(said)
 
     async def _finish(self, turn: Exchange, sink: Sink, answer: Answer, *, receipt: str = "") -> None:
         """Journal the reply, then deliver it: a kill in between finds it waiting to be delivered."""
         await self._journal(turn.last, answer.kept, turn)
-        mark = await self._mark(turn.owner, turn.chat, fleeting=turn.is_fleeting)
-        behind = "\n\n".join(filter(None, (receipt, mark)))
+        said = await self._postscripts.behind(turn.last, fleeting=turn.is_fleeting)
+        behind = "\n\n".join(filter(None, (receipt, said)))
         text = "\n\n".join(filter(None, (answer.text, escaped(behind) if answer.kept else behind)))
         try:
             await self._deliver(turn.said, Reply(text, markdown=answer.kept is not None), sink)
+            await self._postscripts.aside(turn.last, sink)
         finally:
             self._seen(turn.trace)
-
-    async def _mark(self, owner: Account, chat: Chat, *, fleeting: bool) -> str:
-        """The word behind each answer to what is not remembered; "" behind any other."""
-        if not fleeting:
-            return ""
-        try:
-            paused = await self._memory.pauses.since(owner, chat) is not None
-        except DatabaseError:
-            log.exception("whether learning is paused was not read")
-            paused = False
-        return phrase("pause.mark", owner.language, paused=paused)
 
     async def _deliver(self, said: Sequence[Said], reply: Reply, sink: Sink) -> None:
         """Send a reply; it waits no longer, unless the platform is sure to have nothing of it and may take it later."""
@@ -381,8 +384,11 @@ class Agent:
                 await self._memory.unbegun(said[-1].owner, said[-1].message.id)
             else:
                 await self._settle(said)
+            if not (error.later or error.unknown):
+                await self._postscripts.refused(said[-1])
             raise
         await self._settle(said)
+        await self._postscripts.delivered(said[-1])
 
     async def _unanswered(self, turn: Exchange) -> None:
         """Journal that a turn was dealt with, though not with an answer."""

@@ -232,6 +232,8 @@ class Delivery:
             raise DeliveryError("a blank reply is never sent")
         if len(parts) <= MOST_PARTS or not await self._as_file(text, reply):
             await self._settle(parts, reply.buttons)
+        for file in reply.files:
+            await self._layout.attach(file.name, file.content)
         if self._layout.lost is not None:
             raise self._layout.lost
         return self._layout.last

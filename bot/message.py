@@ -155,12 +155,21 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
+class File:
+    """Something for a person to keep: a name without folders, bytes, and their media type ("text/html")."""
+
+    name: str
+    content: bytes = field(repr=False)
+    mime: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What a person gets to see; ``text`` is Markdown if ``markdown``, else to be shown as it is.
 
     ``private`` asks the platform to show it to that person alone. Where that means another place than the
     chat, the chat gets ``hint`` instead ("I have written to you privately"), or ``closed`` when the person
-    cannot be written to there ("open a private chat with me first").
+    cannot be written to there ("open a private chat with me first"). ``files`` come behind the text.
     """
 
     text: str
@@ -169,6 +178,7 @@ class Reply:
     markdown: bool = False
     hint: str = ""
     closed: str = ""
+    files: tuple[File, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

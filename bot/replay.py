@@ -202,7 +202,9 @@ class Player:
     """Plays lines; opens and closes the bot around them."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = line_by_line(settings)
+        # Nobody new is there to be told what is remembered.
+        told = settings.privacy.model_copy(update={"first_notice": False})
+        self._settings = line_by_line(settings).model_copy(update={"privacy": told})
         self._clock = ReplayClock()
         self._traces: list[TurnTrace] = []
         self._notices: list[Json] = []

@@ -215,6 +215,14 @@ class DistilSettings(Section):
     )
 
 
+class PrivacySettings(Section):
+    """``[privacy]``: what people are told and asked."""
+
+    first_notice: bool = Field(
+        default=True, description="Tell each person once, with the first answer, what is remembered."
+    )
+
+
 class JobSettings(Section):
     """``[jobs]``: how often housekeeping looks for work."""
 
@@ -331,6 +339,7 @@ class Settings(Credentials):
     trace: TraceSettings = TraceSettings()
     forget: ForgetSettings = ForgetSettings()
     distil: DistilSettings = DistilSettings()
+    privacy: PrivacySettings = PrivacySettings()
     jobs: JobSettings = JobSettings()
     conversation: ConversationSettings = ConversationSettings()
     access: AccessSettings = AccessSettings()

@@ -9,7 +9,7 @@ import sqlite3
 from dataclasses import replace
 from datetime import datetime
 
-from memory.clock import stamp
+from memory.clock import moment, stamp
 from memory.db import Database
 from memory.model import SEQ_BITS, Account, Chat, Message
 
@@ -108,6 +108,11 @@ class Accounts:
             {"platform": platform, "key": key, "thread": thread or "", "id": platform_id},
         )
         return _account(rows[0]) if rows else None
+
+    async def since(self, owner: Account) -> datetime:
+        """When the owner first wrote."""
+        rows = await self._db.fetch("SELECT created_at FROM accounts WHERE no = ?", (owner.no,))
+        return moment(int(rows[0]["created_at"]))
 
     async def newest_id(self, owner: Account) -> int:
         """The row id that was taken last."""

@@ -15,9 +15,11 @@ from memory.accounts import Accounts, Chats
 from memory.answering import Answering, Heard, Waiting
 from memory.calibrating import Calibration
 from memory.db import Database, DatabaseError
+from memory.disclosing import Disclosures
 from memory.distill import Distiller
 from memory.echoes import Echoes
 from memory.embedding import Embeddings
+from memory.exporting import Exports
 from memory.facts import Facts
 from memory.fleeting import Fleeting
 from memory.forget import Forgetting, Plan
@@ -115,6 +117,8 @@ class Memory:
         """Who is in which group."""
         echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
         self.pauses = Pauses(db, self._chats)
+        self.disclosures = Disclosures(db)
+        self.exports = Exports(self._accounts, self._chats, self._stores, pauses=self.pauses)
         self._answering = Answering(
             db,
             self._accounts,

@@ -44,6 +44,11 @@ class Pauses:
         rows = await self._db.fetch("SELECT count(*) AS places FROM pauses WHERE account = ?", (owner.no,))
         return int(rows[0]["places"])
 
+    async def places(self, owner: Account) -> list[int]:
+        """The numbers of the chats in which the owner has paused learning."""
+        rows = await self._db.fetch("SELECT place FROM pauses WHERE account = ? ORDER BY place", (owner.no,))
+        return [int(row["place"]) for row in rows]
+
     async def _place(self, owner: Account, chat: Chat) -> int:
         now = await self._chats.resolved(owner, chat)
         return now.no if now.parent is None else now.parent

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from bot.app import App, built
 from bot.message import ChatRef, Incoming, Posted, Press, Reply, Update
 from bot.trace import TurnTrace
-from config.settings import ConversationSettings, EmbedderSettings, ModelSettings, Settings
+from config.settings import ConversationSettings, EmbedderSettings, ModelSettings, PrivacySettings, Settings
 from memory import DATABASE_NAME
 from memory.model import Account, Chat, Entry
 from tests.conftest import Clock
@@ -159,6 +159,7 @@ async def talking(
         data_dir=data_dir,
         zone=settings.pop("zone", "UTC"),
         embedder=settings.pop("embedder", NO_EMBEDDER),
+        privacy=PrivacySettings(**({"first_notice": False} | settings.pop("privacy", {}))),
         model=ModelSettings(**model),
         conversation=ConversationSettings(**({"quiet_seconds": 0.0} | settings.pop("conversation", {}))),
         **settings,

@@ -21,7 +21,8 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "accounts", "db", "departures", "embedding", "entries", "erasures", "facts", "fleeting", "jobs", "journal",
+        "accounts", "db", "departures", "disclosing", "embedding", "entries", "erasures", "facts", "fleeting", "jobs",
+        "journal",
         "moving", "nulls", "pages", "pauses", "persons", "profile", "promises", "reader", "sealed", "sessions",
         "timeline", "traces", "usage", "waiting", "wanting",
     )

@@ -6,6 +6,7 @@ their number in the name.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -117,6 +118,25 @@ async def test_a_button_pressed_by_somebody_else_changes_nothing(world: World) -
     assert await world.known() == before != []
     (hidden,) = await world.after(world.stage.press(MARA, "Forget it"))
     assert hidden.startswith("Hidden at once: 1 memory")
+
+
+async def test_everything_that_is_kept_of_somebody_is_handed_to_them_as_files(world: World) -> None:
+    world.model.on(reply="I see.")
+    await world.ask(POLLEN)
+    told = await world.ask("/export")
+    assert told[0].startswith("Here is all I keep of you: 1 lines of a profile")
+    data, page = world.stage.files(MARA)
+    assert json.loads(data)["profile"][0]["value"] == "pollen"
+    assert page.decode().startswith("<!doctype html>")
+
+
+@among_others
+async def test_nothing_is_handed_over_in_a_group(world: World) -> None:
+    world.model.on(reply="I see.")
+    await world.ask(POLLEN)
+    await world.ask("/export", room="group")
+    assert world.stage.files(MARA) == []
+    assert not [text for text in world.visible(room="group") if "pollen" in text]
 
 
 # ---- answers ---------------------------------------------------------------------------------------------

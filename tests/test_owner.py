@@ -10,11 +10,13 @@ import pytest
 import memory.accounts
 import memory.answering
 import memory.departures
+import memory.disclosing
 import memory.distill
 import memory.echoes
 import memory.embedding
 import memory.erasing
 import memory.erasures
+import memory.exporting
 import memory.facts
 import memory.fleeting
 import memory.forget
@@ -44,9 +46,11 @@ WALKED: tuple[type, ...] = (
     Memory,
     memory.accounts.Chats,
     memory.answering.Answering,
+    memory.disclosing.Disclosures,
     memory.distill.Distiller,
     memory.echoes.Echoes,
     memory.embedding.Embeddings,
+    memory.exporting.Exports,
     memory.erasing.Erasing,
     memory.erasures.Erasures,
     memory.facts.Facts,

@@ -217,3 +217,21 @@ def test_an_admin_is_a_platform_and_a_number(name: str) -> None:
     with pytest.raises(ValueError, match="must be a platform and the number"):
         AccessSettings(admins=[name])  # type: ignore[arg-type]
     assert AccessSettings(admins=["telegram:1001"]).admins == ("telegram:1001",)  # type: ignore[arg-type]
+
+
+async def test_the_button_of_a_memory_offers_to_forget_that_one_and_no_other(data_dir: Path, clock: Clock) -> None:
+    async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
+        server.on(reply="Blue.")
+        await asked_about_color(talk)
+        (why,) = await talk.ask("/why")
+        (place,) = [n for n in (1, 2) if f"{n}. My favourite colour" in why.text]
+        chosen = why.buttons[place - 1].id
+        assert (await talk.press(chosen, user="1002")).startswith("That choice is no longer open")
+        await talk.say("/remember my kite is green")
+        offer = await talk.press(chosen)
+        assert "1. My favourite colour is blue" in offer
+        assert "pollen" not in offer
+        assert len(await talk.known()) == 3
+        await talk.say("/forget yes")
+        assert sorted(await talk.texts()) == ["I am allergic to pollen", "my kite is green"]
+        assert (await talk.press(chosen)).startswith("What had that number is forgotten already")

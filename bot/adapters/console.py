@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import uuid
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TextIO
 
 from prompt_toolkit import PromptSession
@@ -20,6 +22,7 @@ from bot.message import (
     ChatRef,
     CommandSpec,
     DeliveryError,
+    File,
     Incoming,
     Posted,
     Press,
@@ -36,7 +39,8 @@ LEAVE = frozenset({"/exit", "/quit"})
 class ConsoleAdapter:
     """Talks with ``user`` over ``lines`` and ``out``; on a TTY with line editing, colour and growing answers.
 
-    ``now`` is the clock (aware UTC), ``language`` a BCP 47 hint until the person has written something.
+    ``now`` is the clock (aware UTC), ``language`` a BCP 47 hint until the person has written something, ``folder``
+    where files are put that somebody asked for (by default where the program was started).
     """
 
     name = "console"
@@ -50,12 +54,14 @@ class ConsoleAdapter:
         language: str | None = None,
         lines: TextIO | None = None,
         out: TextIO | None = None,
+        folder: Path | None = None,
     ) -> None:
         self._user = user
         self._now = now
         self._language = language
         self._lines = lines or sys.stdin
         self._out = out or sys.stdout
+        self._folder = folder or Path()
         self._tty = self._lines.isatty() and self._out.isatty()
         self._chat = ChatRef(self.name, f"dm:{user}")
         self._buttons: tuple[Button, ...] = ()
@@ -92,6 +98,8 @@ class ConsoleAdapter:
             self.write(reply.text[len(shown) :] + "\n")
         else:
             self.write(("\n" if shown else "") + reply.text + "\n")
+        for file in reply.files:
+            self.write(f"  {_put(file, self._folder)}\n", dim=True)
         if reply.buttons:
             self._buttons = reply.buttons
         for number, button in enumerate(reply.buttons, 1):
@@ -137,6 +145,24 @@ class ConsoleAdapter:
                 return None
 
         return read
+
+
+def _put(file: File, folder: Path) -> Path:
+    """Put a file into a folder, readable by its owner alone and never over another; returns where it is.
+
+    Raises DeliveryError when it cannot be written.
+    """
+    try:
+        place = folder.resolve() / file.name
+        number = 1
+        while place.exists():
+            number += 1
+            place = place.with_name(f"{Path(file.name).stem}-{number}{Path(file.name).suffix}")
+        with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as written:
+            written.write(file.content)
+    except OSError as error:
+        raise DeliveryError(f"{file.name} cannot be written to {folder.resolve()}: {error.strerror}") from error
+    return place
 
 
 class ConsoleSink:

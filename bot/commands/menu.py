@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.commands.choosing import Choosing
+from bot.commands.disclosing import Disclosing
 from bot.commands.explaining import Explaining
 from bot.commands.forgetting import Forgetting
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
@@ -36,6 +37,8 @@ NAMES: Final = (
     "pause",
     "resume",
     "offrecord",
+    "privacy",
+    "export",
     "new",
     "cancel",
     "retry",
@@ -70,6 +73,7 @@ class Commands:
             Explaining(memory, clock, settings.access),
             Remembering(memory),
             Pausing(memory),
+            Disclosing(memory, clock, settings),
             Forgetting(memory, clock),
             Sharing(memory, clock),
             self._choosing,

@@ -29,7 +29,7 @@ class Marker:
     """A word and its story. ``room`` is the key of the chat it was said in, ``private`` whether that is one.
 
     ``hidden`` words wait for their erasure since ``since``; ``withdrawn`` ones were taken back on the platform.
-    ``fleeting`` words may be answered and are never kept.
+    ``fleeting`` words may be answered and are never kept; ``over`` ones not even that.
     """
 
     word: str
@@ -40,6 +40,7 @@ class Marker:
     everywhere: bool = False
     fleeting: bool = False
     since: datetime | None = None
+    over: bool = False
 
 
 @dataclass(slots=True)
@@ -51,6 +52,8 @@ class Oracle:
     persons: dict[tuple[str, str], frozenset[tuple[str, str]]] = field(default_factory=dict)
     told: set[tuple[tuple[str, str], str]] = field(default_factory=set)
     """(account, word) of what the bot told somebody in a group, after another had said it there."""
+    spoken: set[tuple[str, str]] = field(default_factory=set)
+    """(room, word) of what the bot said in a group: whoever is there has heard it."""
     left: set[tuple[tuple[str, str], str]] = field(default_factory=set)
     """(account, room) of those who left a group."""
 
@@ -85,12 +88,14 @@ class Oracle:
     def _refused(self, marker: Marker, account: tuple[str, str], room: str, *, private: bool) -> str:
         """Why a marker may not be shown there; "" if it may."""
         mine = marker.account in self.person(account)
+        if marker.over:
+            return "it was off the record, and that talk is over"
         if marker.state != "live":
             return f"it is {marker.state}"
         if private:
             # An answer in a group is part of the talk with the one who was answered, whoever else's words it took up.
             return "" if mine or (account, marker.word) in self.told else "it is somebody else's"
-        if marker.room == room and not marker.private:
+        if (marker.room == room and not marker.private) or (room, marker.word) in self.spoken:
             return ""  # what was said in a group was heard by the group
         if mine and marker.everywhere and not marker.fleeting:
             return ""

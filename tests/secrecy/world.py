@@ -123,6 +123,7 @@ class World:
     place: Place | None = None
     sent: list[Incoming] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
+    paused: set[tuple[tuple[str, str], str]] = field(default_factory=set)
     _numbers: int = 0
 
     @classmethod
@@ -178,6 +179,8 @@ class World:
                 text, account=place.account, room=place.room, private=place.private, what="a request for a reply"
             )
         if kind == "housekeeping":
+            if fleeting := [marker for marker in self.oracle.found(text) if marker.fleeting]:
+                raise Violation(f"what is off the record is distilled: {fleeting}\n{text}")
             self._one_room(text)
 
     def _one_room(self, text: str) -> None:
@@ -251,6 +254,11 @@ class World:
             "delete": (2, self.delete),
             "again": (3, self.again),
             "list": (5, self.list_known),
+            "share": (3, self.share),
+            "unshare": (2, self.unshare),
+            "off the record": (3, self.off_the_record),
+            "pause": (1, self.pause),
+            "resume": (1, self.resume),
             "why": (3, self.why),
             "new session": (2, self.new_session),
             "restart": (1, self.restart),
@@ -316,6 +324,7 @@ class World:
         self.oracle.check(text, account=place.account, room=place.room, private=private, what="a reply")
         if not private:
             self.oracle.told |= {(place.account, marker.word) for marker in self.oracle.found(text)}
+            self.oracle.spoken |= {(place.room, marker.word) for marker in self.oracle.found(text)}
 
     async def press(self, place: Place, button: str) -> list[Reply]:
         """Somebody presses a button."""
@@ -324,8 +333,51 @@ class World:
 
     async def say(self) -> None:
         place = self.somewhere()
-        marker = self.oracle.said(place.account, place.room, private=place.private)
+        fleeting = (place.account, place.room) in self.paused
+        marker = self.oracle.said(place.account, place.room, private=place.private, fleeting=fleeting)
         await self.tell(place, self.random.choice(SAYINGS).format(marker.word))
+
+    async def off_the_record(self) -> None:
+        place = self.somewhere()
+        marker = self.oracle.said(place.account, place.room, private=place.private, fleeting=True)
+        await self.tell(place, "/offrecord " + self.random.choice(SAYINGS).format(marker.word))
+
+    async def pause(self) -> None:
+        place = self.somewhere()
+        await self.tell(place, "/pause")
+        self.paused.add((place.account, place.room))
+
+    async def resume(self) -> None:
+        if not self.paused:
+            return
+        account, room = self.random.choice(sorted(self.paused))
+        await self.tell(Place(account, room.removeprefix(f"{account[0]}/")), "/resume")
+        self.paused.discard((account, room))
+
+    async def share(self) -> None:
+        """Somebody opens a memory to every place: what it quotes is open with it."""
+        await self._opened("share", everywhere=True)
+
+    async def unshare(self) -> None:
+        """Somebody closes one again."""
+        await self._opened("unshare", everywhere=False)
+
+    async def _opened(self, way: str, *, everywhere: bool) -> None:
+        place = self.alone()
+        known = [m for m in self.mine(place.account) if m.everywhere != everywhere]
+        if not known:
+            return
+        marker = self.random.choice(known)
+        buttons = [b.id for r in await self.tell(place, f"/{way} {marker.word}") for b in r.buttons]
+        if not buttons or not buttons[0].startswith(f"{way}:"):
+            return
+        if self.random.random() < 0.2:
+            await self.press(Place(ACCOUNTS[0], f"dm:{ACCOUNTS[0][1]}"), buttons[0])  # mostly somebody else
+            if place.account != ACCOUNTS[0]:
+                return
+        else:
+            await self.press(place, buttons[0])
+        marker.everywhere = everywhere
 
     async def ask(self) -> None:
         await self.tell(self.somewhere(), self.random.choice(QUESTIONS))
@@ -398,13 +450,20 @@ class World:
         return owner, await self.memory.chat(owner, place.key, private=place.private, thread=place.thread)
 
     async def wait(self) -> None:
-        """Time passes."""
+        """Time passes, and every talk is over."""
         self.clock.advance(hours=self.random.choice((1, 5, 30)))
+        self.talks_are_over()
+
+    def talks_are_over(self) -> None:
+        """What was off the record in them is never to be seen again."""
+        for marker in self.oracle.markers.values():
+            marker.over = marker.over or marker.fleeting
 
     async def housekeeping(self) -> None:
         """The jobs run; what was hidden long enough ago is erased, and must be in no file."""
         if self.random.random() < 0.5:
             self.clock.advance(minutes=31)
+            self.talks_are_over()
         due = await self.due()
         await self.memory.run_due(now=self.clock())
         if due:
@@ -480,8 +539,11 @@ class World:
         await self.open()
 
     async def end(self) -> None:
-        """All that was hidden is erased at last, and searched for."""
+        """All that was hidden, and all that was off the record, is erased at last and searched for."""
         self.clock.advance(days=2)
         await self.housekeeping()
+        for marker in self.oracle.markers.values():
+            if marker.fleeting:
+                marker.state = "gone"
         await self.look_into_memory()
         self.look_at_files()

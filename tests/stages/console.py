@@ -6,8 +6,11 @@ import asyncio
 import io
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import IO, Any
 
 from bot.adapters.console import ConsoleAdapter
@@ -25,19 +28,27 @@ class Console:
     def __init__(self, hours: Hours) -> None:
         self._hours = hours
         self._paper = Paper()
+        self._folder = Path(tempfile.mkdtemp())
         self._lines: IO[str] | None = None
         self._pen: IO[str] | None = None
 
     @classmethod
     @asynccontextmanager
     async def set(cls, hours: Hours) -> AsyncIterator[Stage]:
-        yield cls(hours)
+        console = cls(hours)
+        yield console
+        shutil.rmtree(console._folder)
 
     def adapter(self) -> Adapter:
         reading, writing = os.pipe()
         self._lines, self._pen = os.fdopen(reading, encoding="utf-8"), os.fdopen(writing, "w", encoding="utf-8")
         return ConsoleAdapter(
-            self.user_id(MARA), now=self._hours.clock, language="en", lines=self._lines, out=self._paper
+            self.user_id(MARA),
+            now=self._hours.clock,
+            language="en",
+            lines=self._lines,
+            out=self._paper,
+            folder=self._folder,
         )
 
     async def up(self) -> None:
@@ -93,7 +104,7 @@ class Console:
         return fenced(self.visible(who))
 
     def files(self, who: Person) -> list[bytes]:
-        return []
+        return [path.read_bytes() for path in sorted(self._folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)]
 
     def pings(self, room: Room) -> list[str]:
         return []

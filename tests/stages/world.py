@@ -14,7 +14,7 @@ from aiohttp import web
 from bot.app import App, built
 from bot.commands import specs
 from bot.message import Sink, Update
-from config.settings import ModelSettings, Settings
+from config.settings import ModelSettings, PrivacySettings, Settings
 from tests.conftest import Clock
 from tests.servers.openai_server import How, OpenAIServer
 from tests.stages.console import Console
@@ -71,6 +71,7 @@ class World:
             data_dir=data_dir,
             zone="UTC",
             embedder=NO_EMBEDDER,
+            privacy=PrivacySettings(first_notice=False),
             model=ModelSettings(timeout_seconds=5.0, retries=0),
             openai_base_url=model.base_url,
             openai_model="scripted",
