@@ -152,12 +152,20 @@ def recall_bench(
         Literal["auto", "endpoint", "local", "none"], typer.Option("--embedder", help="Where vectors come from.")
     ] = "local",
     ablate: Annotated[bool, typer.Option("--ablation", help="Also without each term of the score.")] = False,
+    bare: Annotated[bool, typer.Option("--bare", help="Also without an embedder.")] = False,
+    sample: Annotated[
+        int | None, typer.Option("--sample", min=1, help="Only so many questions of each set, always the same.")
+    ] = None,
     plots: Annotated[
         Path | None, typer.Option("--plot", metavar="DIR", help="Folder for pictures: recall by places and by tokens.")
     ] = None,
+    trace: Annotated[
+        str | None, typer.Option("--trace", metavar="ID", help="Tell how the question of this id is answered.")
+    ] = None,
 ) -> None:
     """Measure how well recall finds what a question needs."""
-    _look(lambda: bench_recall.main(data, as_json=as_json, embedder=embedder, ablate=ablate, plots=plots))
+    plan = bench_recall.Plan(ablate=ablate, bare=bare, sample=sample)
+    _look(lambda: bench_recall.main(data, as_json=as_json, embedder=embedder, plan=plan, plots=plots, trace=trace))
 
 
 @bench.command(name="abstain")

@@ -15,7 +15,7 @@ from memory.lexicon import is_question
 from memory.lists import Listed, Page
 from memory.overview import Overview, next_time
 from memory.reasons import Explained, Fate, Reason, rests_on_memory
-from memory.recall import RecallOptions
+from memory.recall import SCORE_TERMS, RecallOptions
 from memory.revising import Revision
 from memory.rules import (
     asks_about_everything,
@@ -34,6 +34,7 @@ from memory.zones import zone_named
 
 __all__ = [
     "DATABASE_NAME",
+    "SCORE_TERMS",
     "Calibration",
     "DatabaseError",
     "Explained",

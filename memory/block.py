@@ -13,7 +13,8 @@ from config.prompts import render
 from memory.model import SELF, Account, Recalled, Recollection, Span
 
 MARKS: Final = frozenset({"day", "on", "perhaps", "outdated", "part"})
-"""What the heading can explain: a day not told again, an event's own, what is unsure, over, or only a part."""
+"""What the heading can explain: what a day leaves out, an event's own, what is unsure, over, or only a part."""
+_YEAR: Final = len("2026-")
 _BREAKERS = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>{}&\u2028\u2029\u0085"}
 
 
@@ -39,10 +40,9 @@ def frame(owner: Account) -> str:
 def line(unit: Recalled, owner: Account, *, before: Recalled | None = None) -> str:
     """One memory as it stands in the block: day, what it is, whom it is about or who said it, its words quoted.
 
-    The day is told once for lines that follow each other; ``before`` is the memory above, None for the first one.
+    A day leaves out what it shares with the line above; ``before`` is the memory there, None for the first one.
     What was said carries no kind, and no speaker when it was the owner.
     """
-    day = "" if _same_day(unit, before, owner) else local_date(unit.at, owner)
     about = "" if unit.subject == SELF else bare(unit.subject)
     since = "" if unit.outdated is None else f"outdated since {local_date(unit.outdated, owner)}"
     on = "" if unit.when is None else day_of(unit.when, owner)
@@ -51,17 +51,22 @@ def line(unit: Recalled, owner: Account, *, before: Recalled | None = None) -> s
     kind = "" if unit.kind == "message" else unit.kind
     marked = ", ".join(mark for mark in (kind, on, about, unsure, since, extent) if mark)
     speaker = "" if unit.speaker in {"", owner.name} else bare(unit.speaker)
-    parts = [day, marked and f"({marked})", speaker and f"{speaker}:", quoted(unit.text)]
+    parts = [_day(unit, before, owner), marked and f"({marked})", speaker and f"{speaker}:", quoted(unit.text)]
     return " ".join(part for part in parts if part)
 
 
-def _same_day(unit: Recalled, before: Recalled | None, owner: Account) -> bool:
-    return before is not None and local_date(unit.at, owner) == local_date(before.at, owner)
+def _day(unit: Recalled, before: Recalled | None, owner: Account) -> str:
+    """The day of a memory, without what it shares with the one above: "2026-03-02", then "03-05", then nothing."""
+    day = local_date(unit.at, owner)
+    above = "" if before is None else local_date(before.at, owner)
+    if day == above:
+        return ""
+    return day[_YEAR:] if day[:_YEAR] == above[:_YEAR] else day
 
 
 def _explained(unit: Recalled, owner: Account, before: Recalled | None) -> Iterator[str]:
     """What the heading has to explain for the line of a memory, as the prompt names it."""
-    if _same_day(unit, before, owner):
+    if _day(unit, before, owner) != local_date(unit.at, owner):
         yield "day"
     if unit.when is not None and day_of(unit.when, owner):
         yield "on"

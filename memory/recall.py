@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from config.settings import RecallSettings
-from memory import dates
+from memory import dates, newer
 from memory.block import frame, line
 from memory.calibrating import Calibration, calibrate
 from memory.fusing import fused
@@ -24,7 +24,7 @@ from memory.offloop import off_loop
 from memory.ports import Completer, EmbedderUnavailable, Reranker, TokenCounter, Vector
 from memory.reranking import reranked
 from memory.rewriting import Rewriter
-from memory.score import Question
+from memory.score import WEIGHTS, Question
 from memory.shipped import Probes, Shipped
 from memory.showing import NO_HITS, OFTEN, Forms, LeftOut, LongHits, Read, Shelf, forms, memory_unit, read, units
 from memory.slots import slot
@@ -33,7 +33,10 @@ from memory.threshold import NOTHING_BELOW
 from memory.usage import tokens
 from memory.words import query_terms
 
-__all__ = ["Recall", "RecallOptions", "visible"]
+__all__ = ["SCORE_TERMS", "Recall", "RecallOptions", "visible"]
+
+SCORE_TERMS: Final = (*WEIGHTS, newer.TERM)
+"""What ``RecallOptions.without`` may name."""
 
 ALWAYS_TOKENS: Final = 200
 """Budget of the lines that are read on every turn, within the whole."""
@@ -147,6 +150,8 @@ class Recall:
             shelf = self._shelf(owner, options, settled=not judged.fused)
             reading = partial(self._first_read, owner, candidates, room=room, now=now)
             always_read, first = await self._stores.db.together(reading)
+            if newer.TERM not in options.without:
+                candidates = newer.newer_first(question, candidates, _told(owner, first))
             left_out = _fill(shelf, always_read, within=ALWAYS_TOKENS)
             always = len(shelf.units)
             if options.everything:
@@ -323,6 +328,19 @@ class Recall:
             work = partial(judge, index, question, null, foreign, limits)
             judged = await off_loop(work, size=len(index.rows) // SCORED)
             return judged, _hits(index, asked.question, judged)
+
+
+def _told(owner: Account, found: Read) -> dict[int, newer.Told]:
+    """What was read, as statements that may have a newer twin; the owner is "" whichever way they are named."""
+    told = {
+        line.id: newer.Told(line.text, line.at, "" if line.speaker == owner.name else line.speaker)
+        for line in found.lines.values()
+        if line.role == "user"
+    }
+    for entry in found.entries.values():
+        whose = "" if entry.subject == SELF else entry.subject
+        told[entry.id] = newer.Told(entry.text, entry.provenance.said_at, whose)
+    return told
 
 
 def _search_text(question: str, context: tuple[str, ...]) -> str:

@@ -15,10 +15,11 @@ import pytest
 from rich.table import Table
 
 from bot import plot
-from bot.bench import ablation, curves, people, recall, scan, speed
+from bot.bench import ablation, curves, evalset, people, recall, scan, speed
 from bot.bench.bm25 import BM25, tokens
 from bot.bench.evalset import DataError, load, moment
 from bot.bench.metrics import Shown, curve, estimated_tokens, find, first, mean, score
+from memory import SCORE_TERMS
 from memory.ports import Vector
 from memory.vectors import Vectors
 
@@ -255,11 +256,54 @@ async def test_a_set_that_knows_old_and_new_values_is_asked_which_comes_first(tm
 async def test_each_term_of_the_score_is_left_out_in_turn(tmp_path: Path) -> None:
     told = talk("a", ("Ann", "The cat sleeps"), ("Ann", "Tea again"), ("Ann", "The marmalade is in the larder"))
     asked = question("a", "Where is the marmalade?", "a:2")
-    result = await recall.run_recall(written(tmp_path / "mine", [told], [asked]), embedder=None, ablate=True)
+    plan = recall.Plan(ablate=True)
+    result = await recall.run_recall(written(tmp_path / "mine", [told], [asked]), embedder=None, plan=plan)
     measured = result["sets"]["mine"]
     assert measured["recollect"]["R@1"] == 100.0
-    assert measured["ablation"] == {"words": {"R@1": 0.0, "R@10": 100.0, "T@1000": 100.0}}, "no other term has a say"
-    assert ablation.table("mine", measured).row_count == 2
+    full = {"R@1": 100.0, "R@10": 100.0, "T@1000": 100.0}
+    assert measured["ablation"] == dict.fromkeys(SCORE_TERMS, full) | {"words": full | {"R@1": 0.0}}
+    sheet = ablation.table(result["sets"] | {"other": measured})
+    assert sheet.row_count == 1 + len(SCORE_TERMS)
+    assert list(sheet.columns[2].cells)[:2] == ["100.0  100.0  100.0", "-100.0  +0.0  +0.0"]
+    assert set(list(sheet.columns[1].cells)[2:]) == {"."}, "no other term has a say"
+
+
+async def test_a_set_is_measured_without_an_embedder_besides(small_set: Path) -> None:
+    figures = (await recall.run_recall(small_set, embedder=None, plan=recall.Plan(bare=True)))["sets"]["mine"]
+    assert figures["no_embedder"]["recollect"] == figures["recollect"]
+    assert recall.table("mine", figures).row_count == 9
+
+
+async def test_a_sample_asks_the_same_questions_each_time_and_says_so(tmp_path: Path) -> None:
+    told = talk("a", *(("Ann", f"number{n} is word{n}") for n in range(30)))
+    asked = [question("a", f"What is number{n}?", f"a:{n}") for n in range(30)]
+    each = evalset.load(written(tmp_path / "many", [told], asked))
+    drawn = evalset.sampled(each, 5)
+    assert len(drawn.questions) == 5
+    assert drawn == evalset.sampled(each, 5)
+    assert [each.questions.index(one) for one in drawn.questions] == sorted(map(each.questions.index, drawn.questions))
+    assert drawn.notes[-1] == "many: 5 of 30 questions, drawn with seed 7"
+    assert evalset.sampled(each, 30) is each
+    result = await recall.run_recall(tmp_path / "many", embedder=None, plan=recall.Plan(sample=5))
+    assert result["sets"]["many"]["n"] == 5
+
+
+def test_the_trace_of_one_question_tells_where_its_evidence_came_and_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = talk("a", ("Ann", "The cat sleeps"), ("Ann", "The marmalade is in the larder"))
+    asked = question("a", "Where is the marmalade?", "a:1", "a:9", question_id="q7", category="food")
+    data = written(tmp_path / "mine", [told], [question("a", "Who?", "a:0"), asked])
+    assert recall.main(data, as_json=False, embedder="none", trace="q7") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "q7 (food): Where is the marmalade?"
+    assert lines[1] == "  evidence 1, a:1, place 1: 2024-03-05 Ann: The marmalade is in the larder"
+    assert lines[2] == "  evidence 2, a:9, not shown: no such line"
+    assert lines[3].startswith(" *  1 ")
+    assert "words" in lines[4]
+    assert recall.main(data, as_json=False, embedder="none", trace="q8") == 2
+    assert "no set has a question q8" in capsys.readouterr().err
 
 
 def test_without_the_library_for_pictures_the_figures_are_printed_all_the_same(

@@ -14,7 +14,7 @@ from memory.showing import Shelf
 
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
 ANN = Account(1, "console", "1", name="Ann", language="en")
-SAME_DAY = {"en": "unless that is the day of the one above", "zh": "没有日期的与上一条同一天"}
+LEFT_OUT = {"en": "(what it leaves out is as above)", "zh": "省去的同上一条"}
 
 
 def note(text: str, *, hours: float = 0) -> Recalled:
@@ -30,20 +30,21 @@ def heading(*units: Recalled, owner: Account = ANN) -> str:
     return block(Recollection(units), owner).splitlines()[1]
 
 
-def test_a_day_is_told_once_for_the_notes_that_follow_each_other() -> None:
-    assert shown(note("a"), note("b", hours=3), note("c", hours=24), note("d")) == [
+def test_a_day_leaves_out_what_it_shares_with_the_note_above() -> None:
+    assert shown(note("a"), note("b", hours=3), note("c", hours=24), note("d"), note("e", hours=24 * 365)) == [
         '2026-03-02 "a"',
         '"b"',
-        '2026-03-03 "c"',
-        '2026-03-02 "d"',
+        '03-03 "c"',
+        '03-02 "d"',
+        '2027-03-02 "e"',
     ]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_that_a_day_is_not_told_again_is_said_only_where_it_is_so(language: str) -> None:
+@pytest.mark.parametrize(("hours", "is_so"), [(1, True), (24, True), (24 * 365, False)])
+def test_that_days_leave_something_out_is_said_only_where_it_is_so(language: str, hours: int, *, is_so: bool) -> None:
     owner = replace(ANN, language=language)
-    assert SAME_DAY[language] in heading(note("a"), note("b"), owner=owner)
-    assert SAME_DAY[language] not in heading(note("a"), note("b", hours=24), owner=owner)
+    assert (LEFT_OUT[language] in heading(note("a"), note("b", hours=hours), owner=owner)) is is_so
 
 
 def test_the_same_day_is_the_owners() -> None:

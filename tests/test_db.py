@@ -31,6 +31,10 @@ async def names(db: Database) -> list[str]:
     return [row["name"] for row in await db.fetch(NAMES)]
 
 
+def test_migrations_are_numbered_without_a_gap_or_a_double() -> None:
+    assert [number for number, _, _ in migrations()] == list(range(1, len(migrations()) + 1))
+
+
 async def test_a_new_file_has_the_newest_schema_and_is_readable_by_its_owner_alone(db: Database) -> None:
     (row,) = await db.fetch("PRAGMA user_version")
     assert row[0] == migrations()[-1][0]

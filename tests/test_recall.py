@@ -585,7 +585,7 @@ async def test_the_block_gives_day_kind_subject_and_doubt(world: World) -> None:
     found = await world.ask("半夜的事", now=late.at + timedelta(hours=1))
     shown = block(found, world.owner)
     assert '2026-03-04 "半夜的事"' in shown, "the day is the owner's, and the owner needs no name"
-    assert '2026-03-02 (fact, 妈妈) "怕猫"' in shown
+    assert '03-02 (fact, 妈妈) "怕猫"' in shown
     assert block(Recollection(), world.owner) == ""
 
 

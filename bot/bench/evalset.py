@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,8 @@ from typing import Any, Final
 CONVERSATIONS: Final = "conversations.jsonl"
 QUESTIONS: Final = "questions.jsonl"
 BOT_SPEAKER: Final = "assistant"
+SEED: Final = 7
+"""What samples of questions are drawn with, so that two runs ask the same."""
 
 _UNDATED: Final = datetime(2024, 1, 1, 12, tzinfo=UTC)
 _NUMBERS: Final = re.compile(r"\d+")
@@ -51,7 +54,8 @@ class Conversation:
 class Asked:
     """A question; ``groups`` are its pieces of evidence, any id of a group is enough. ``at`` None: after all of it.
 
-    ``old`` and ``new`` are the messages with a value that was replaced and with the one that holds, if a set says so.
+    ``id`` is what the set calls it. ``old`` and ``new`` are the messages with a value that was replaced and with the
+    one that holds, if a set says so.
     """
 
     conversation: str
@@ -61,6 +65,7 @@ class Asked:
     at: datetime | None
     old: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,15 @@ def load(folder: Path) -> EvalSet:
     )
 
 
+def sampled(each: EvalSet, most: int) -> EvalSet:
+    """A set of at most so many of its questions, drawn with :data:`SEED`, in their order; its notes say so."""
+    if len(each.questions) <= most:
+        return each
+    drawn = sorted(random.Random(SEED).sample(range(len(each.questions)), most))  # noqa: S311
+    told = f"{each.name}: {most} of {len(each.questions)} questions, drawn with seed {SEED}"
+    return replace(each, questions=tuple(each.questions[place] for place in drawn), notes=(*each.notes, told))
+
+
 def _is_set(folder: Path) -> bool:
     return (folder / CONVERSATIONS).is_file() and (folder / QUESTIONS).is_file()
 
@@ -143,6 +157,7 @@ def _question(row: dict[str, Any]) -> Asked:
         at=moment(stated, otherwise=_UNDATED) if stated else None,
         old=tuple(row.get("old_ids") or ()),
         new=tuple(row.get("new_ids") or ()),
+        id=row.get("question_id") or "",
     )
 
 

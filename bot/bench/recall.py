@@ -16,15 +16,15 @@ from typing import Any, Final, Literal
 from rich.console import Console
 from rich.table import Table
 
-from bot.bench import ablation, bm25, curves, evalset, metrics
+from bot.bench import ablation, bm25, curves, evalset, metrics, tracing
 from bot.bench.evalset import BOT_SPEAKER, Asked, Conversation, EvalSet
 from bot.bench.metrics import Shown, estimated_tokens
 from bot.bench.tally import Tally
 from bot.embedders import choose_embedder
 from bot.plot import PlotUnavailable
 from config.settings import EmbedderSettings, SessionSettings, Settings
-from memory import Line, Memory, RecallOptions, block
-from memory.model import Account, Chat
+from memory import SCORE_TERMS, Line, Memory, RecallOptions, block
+from memory.model import Account, Chat, Recollection
 from memory.ports import Embedder, EmbedderUnavailable
 
 UNBOUNDED: Final = RecallOptions(max_tokens=None, threshold=False)
@@ -33,6 +33,8 @@ PLATFORM: Final = "bench"
 Failed = Callable[[Exception], object]
 PIPED_WIDTH: Final = 120
 """Columns of a table that goes to a file; on a terminal it is as wide as that."""
+ABLATION_WIDTH: Final = 200
+"""The same for the table of all sets and terms."""
 _WEEK_MINUTES: Final = 7 * 24 * 60.0
 
 
@@ -47,35 +49,72 @@ class Filled:
     language: str
 
 
-async def run_recall(data: Path, *, embedder: Embedder | None, ablate: bool = False) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured of each set besides the whole of it.
+
+    ``ablate`` leaves out one term of the score at a time, ``bare`` asks once more without an embedder, ``sample`` asks
+    only so many questions of each set.
+    """
+
+    ablate: bool = False
+    bare: bool = False
+    sample: int | None = None
+
+
+async def run_recall(data: Path, *, embedder: Embedder | None, plan: Plan = Plan()) -> dict[str, Any]:
     """Measure every set of a folder through the public face of memory.
 
-    Returns ``{"sets": {name: {"n", "recollect", "bm25", "categories", ...}}}``, per cent; see :func:`measured`. Raises
-    bot.bench.evalset.DataError.
+    Returns ``{"control": ..., "sets": {name: {"n", "recollect", "bm25", "categories", ...}}}``, per cent; see
+    :func:`measured`. Raises bot.bench.evalset.DataError.
     """
-    sets = {name: row async for name, row in measured(evalset.folders(data), embedder=embedder, ablate=ablate)}
-    return {"control": bm25.NAME, "sets": sets}
+    return _result({name: row async for name, row in measured(evalset.folders(data), embedder=embedder, plan=plan)})
+
+
+def _result(sets: Mapping[str, Any]) -> dict[str, Any]:
+    return {"control": bm25.NAME, "sets": dict(sets)}
 
 
 async def measured(
-    folders: Sequence[Path], *, embedder: Embedder | None, ablate: bool = False, failed: Failed | None = None
+    folders: Sequence[Path],
+    *,
+    embedder: Embedder | None,
+    plan: Plan = Plan(),
+    failed: Failed | None = None,
 ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
     """Measure set after set, each in a file of its own, and yield its name and figures at once.
 
-    ``ablate`` measures each term of the score, too, by leaving it out. What cannot be measured is told to ``failed``,
-    and the next set has its turn; without it the error is raised (DataError, EmbedderUnavailable).
+    What cannot be measured is told to ``failed``, and the next set has its turn; without it the error is raised
+    (DataError, EmbedderUnavailable).
     """
     for folder in folders:
         try:
             each = evalset.load(folder)
+            each = each if plan.sample is None else evalset.sampled(each, plan.sample)
             async with opened(settings_of_sets(), embedder) as memory:
-                figures = await _measure(memory, each, ablate=ablate)
+                figures = await _measure(memory, each, ablate=plan.ablate)
+            if plan.bare:
+                async with opened(settings_of_sets(), None) as memory:
+                    figures["no_embedder"] = await _measure(memory, each, ablate=False)
         except (evalset.DataError, EmbedderUnavailable) as error:
             if failed is None:
                 raise
             failed(error)
         else:
             yield each.name, figures
+
+
+async def traced(folders: Sequence[Path], id_: str, *, embedder: Embedder | None) -> list[str]:
+    """How the question of that id was answered, in lines. Raises DataError when no set has it."""
+    for each in map(evalset.load, folders):
+        chosen = tracing.question_of(each, id_)
+        if chosen is not None:
+            conversation, asked = chosen
+            async with opened(settings_of_sets(), embedder) as memory:
+                filled = await fill(memory, conversation, key=f"{each.name}/{conversation.id}")
+                found = await _recalled(memory, filled, asked)
+            return list(tracing.told(conversation, asked, found, filled.ids))
+    raise evalset.DataError(f"no set has a question {id_} with evidence")
 
 
 def settings_of_sets() -> Settings:
@@ -98,7 +137,7 @@ async def opened(settings: Settings, embedder: Embedder | None) -> AsyncIterator
 
 async def _measure(memory: Memory, each: EvalSet, *, ablate: bool) -> dict[str, Any]:
     ours, control = Tally(), Tally()
-    without = {term: Tally() for term in ablation.TERMS} if ablate else {}
+    without = {term: Tally() for term in SCORE_TERMS} if ablate else {}
     for conversation in each.conversations:
         filled = await fill(memory, conversation, key=f"{each.name}/{conversation.id}")
         baseline = _Control(conversation)
@@ -119,7 +158,7 @@ async def _measure(memory: Memory, each: EvalSet, *, ablate: bool) -> dict[str, 
         "curves": {"recollect": ours.curves(), "bm25": control.curves()},
         "notes": [*each.notes, *_newer_note(each.name, ours, control)],
     }
-    return figures | ({"ablation": ablation.figures(ours, without)} if ablate else {})
+    return figures | ({"ablation": ablation.figures(without)} if ablate else {})
 
 
 async def _ask(
@@ -134,8 +173,7 @@ async def answer(
     memory: Memory, filled: Filled, question: Asked, *, options: RecallOptions = UNBOUNDED
 ) -> tuple[list[Shown], float]:
     """What is shown for one question, and the tokens before it; all those of the block as the model would get it."""
-    now = question.at or filled.end
-    found = await memory.recall(filled.owner, question.text, room=filled.room, now=now, options=options)
+    found = await _recalled(memory, filled, question, options=options)
     rows = block(found, filled.owner).splitlines()
     spent = [estimated_tokens(row, filled.language) for row in rows]
     lines = spent[len(rows) - 1 - len(found.units) : -1]
@@ -144,6 +182,13 @@ async def answer(
         for unit, tokens in zip(found.units, lines, strict=True)
     ]
     return shown, sum(spent) - sum(lines)
+
+
+async def _recalled(
+    memory: Memory, filled: Filled, question: Asked, *, options: RecallOptions = UNBOUNDED
+) -> Recollection:
+    now = question.at or filled.end
+    return await memory.recall(filled.owner, question.text, room=filled.room, now=now, options=options)
 
 
 def _newer_note(name: str, ours: Tally, control: Tally) -> list[str]:
@@ -194,11 +239,15 @@ class _Control:
 
 
 def table(name: str, figures: Mapping[str, Any]) -> Table:
-    """One set: ours and the control, whole and by category."""
+    """One set: ours, ours without an embedder if that was measured, and the control, whole and by category."""
     shown = Table("", "n", *metrics.COLUMNS, title=name)
+    bare = figures.get("no_embedder")
     for part, row in {"all": figures, **figures["categories"]}.items():
-        for system in ("recollect", "bm25"):
-            shown.add_row(f"{part}, {system}", str(row["n"]), *(f"{row[system][c]:.1f}" for c in metrics.COLUMNS))
+        systems = {"recollect": row["recollect"], "bm25": row["bm25"]}
+        if bare is not None:
+            systems["no embedder"] = (bare if part == "all" else bare["categories"][part])["recollect"]
+        for system, values in systems.items():
+            shown.add_row(f"{part}, {system}", str(row["n"]), *(f"{values[c]:.1f}" for c in metrics.COLUMNS))
     return shown
 
 
@@ -207,20 +256,24 @@ def main(
     *,
     as_json: bool,
     embedder: Literal["auto", "endpoint", "local", "none"],
-    ablate: bool = False,
+    plan: Plan = Plan(),
     plots: Path | None = None,
+    trace: str | None = None,
 ) -> int:
     """Measure and print; the exit code, 2 if a set is broken or none could be measured.
 
     Tables are printed set by set; JSON at the end, with what was measured until then even if a set breaks it off.
-    ``embedder`` says where vectors come from, ``ablate`` leaves out one term of the score at a time as well, ``plots``
-    is a folder for pictures.
+    ``embedder`` says where vectors come from, ``plots`` is a folder for pictures; ``trace`` is the id of one question,
+    which is told of instead.
     """
     chosen = Settings().model_copy(update={"embedder": EmbedderSettings(kind=embedder)})
     faults: list[Exception] = []
     count = 0
     try:
-        count = asyncio.run(_printed(data, chosen, as_json=as_json, ablate=ablate, plots=plots, failed=faults.append))
+        if trace is not None:
+            count = asyncio.run(_told(data, chosen, trace))
+        else:
+            count = asyncio.run(_printed(data, chosen, as_json=as_json, plan=plan, plots=plots, failed=faults.append))
     except (evalset.DataError, EmbedderUnavailable, ValueError) as error:
         faults.append(error)
     for fault in faults:
@@ -229,38 +282,48 @@ def main(
     return 0 if sound and count else 2
 
 
+@contextlib.asynccontextmanager
+async def _embedder(settings: Settings) -> AsyncIterator[Embedder | None]:
+    """The embedder of the settings, closed afterwards."""
+    embedder = choose_embedder(settings)
+    try:
+        yield embedder
+    finally:
+        if embedder is not None:
+            await embedder.aclose()
+
+
+async def _told(data: Path, settings: Settings, trace: str) -> int:
+    folders = evalset.folders(data)
+    async with _embedder(settings) as embedder:
+        lines = await traced(folders, trace, embedder=embedder)
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    return 1
+
+
 async def _printed(
-    data: Path, settings: Settings, *, as_json: bool, ablate: bool, plots: Path | None, failed: Failed
+    data: Path, settings: Settings, *, as_json: bool, plan: Plan, plots: Path | None, failed: Failed
 ) -> int:
     """Print what is measured as it comes; returns the number of sets."""
     console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
     sets: dict[str, dict[str, Any]] = {}
-    async with contextlib.AsyncExitStack() as stack:
-        folders, embedder = evalset.folders(data), choose_embedder(settings)
-        if embedder is not None:
-            stack.push_async_callback(embedder.aclose)
+    folders = evalset.folders(data)
+    async with _embedder(settings) as embedder:
         try:
-            async for name, figures in measured(folders, embedder=embedder, ablate=ablate, failed=failed):
+            async for name, figures in measured(folders, embedder=embedder, plan=plan, failed=failed):
                 sets[name] = figures
                 if plots is not None:
                     _draw(plots, name, figures, failed)
                 if not as_json:
-                    console.print(*_report(name, figures), sep="\n")
+                    console.print(table(name, figures), *figures["notes"], sep="\n")
         finally:
             if as_json:
-                sys.stdout.write(json.dumps({"control": bm25.NAME, "sets": sets}, ensure_ascii=False) + "\n")
+                sys.stdout.write(json.dumps(_result(sets), ensure_ascii=False) + "\n")
     if not as_json:
+        if plan.ablate and sets:
+            console.print(ablation.table(sets), width=None if console.is_terminal else ABLATION_WIDTH)
         console.print(f"control: {bm25.NAME}")
     return len(sets)
-
-
-def _report(name: str, figures: Mapping[str, Any]) -> list[Table | str]:
-    """What is printed of one set."""
-    return [
-        table(name, figures),
-        *([ablation.table(name, figures)] if "ablation" in figures else []),
-        *figures["notes"],
-    ]
 
 
 def _draw(folder: Path, name: str, figures: Mapping[str, Any], failed: Failed) -> None:
