@@ -53,7 +53,6 @@ _OWN: Final = np.dtype(
         ("previous", "<i4"),
         ("next", "<i4"),
         ("vector", "<i4"),
-        ("alive", "?"),
     ]
 )
 """What an index adds to the columns of a segment: places in itself."""
@@ -81,14 +80,14 @@ class Columns:
         return self._count
 
     def extend(self, rows: NDArray[np.void]) -> slice:
-        """Append the rows of a segment; returns their places. What an index adds is NOWHERE and alive."""
+        """Append the rows of a segment; returns their places. What an index adds is NOWHERE."""
         place = slice(self._count, self._count + len(rows))
         self._reserve(place.stop)
         self._count = place.stop
         for name in set(rows.dtype.names or ()) - _PASSING:
             self._all[name][place] = rows[name]
         for name in _OWN.names or ():
-            self._all[name][place] = name == "alive" or NOWHERE
+            self._all[name][place] = NOWHERE
         return place
 
     @property
@@ -109,8 +108,8 @@ class OwnerIndex:
 
     A journal line is indexed as "speaker: text", a memory by its text. ``person`` numbers the speaker of a
     line and the subject of a memory; ``asks`` marks lines that end in a question, ``idle`` those that tell
-    nothing (mere questions, greetings, thanks). Row numbers are places in :attr:`rows`, in order of id; a
-    removed row keeps its place and is no longer ``alive``.
+    nothing (mere questions, greetings, thanks). Row numbers are places in :attr:`rows`, in order of id. No
+    row is taken out: when something was hidden or erased the whole index is let go of and built again.
     """
 
     def __init__(self) -> None:
@@ -131,11 +130,6 @@ class OwnerIndex:
     def sessions(self) -> int:
         """How many sessions the journal lines fall into."""
         return len(self._session_numbers)
-
-    @property
-    def size(self) -> int:
-        """Rows that are alive."""
-        return int(np.count_nonzero(self.rows["alive"]))
 
     @property
     def nbytes(self) -> int:
@@ -216,24 +210,6 @@ class OwnerIndex:
             word: self.postings.find(word) for word, counts in zip(words, weights(words), strict=True) if counts == 1
         }
         return frozenset(word for word, hits in held.items() if hits is not None and len(hits.rows) <= few)
-
-    def remove(self, ids: Iterable[int]) -> None:
-        """Take rows out at once; their neighbours become each other's."""
-        columns = self.rows
-        for row in (place for place in map(self._place, ids) if place is not None):
-            before, after = int(columns["previous"][row]), int(columns["next"][row])
-            columns["alive"][row] = False
-            if before != NOWHERE:
-                columns["next"][before] = after
-            if after != NOWHERE:
-                columns["previous"][after] = before
-            elif columns["kind"][row] == MESSAGE:
-                self._last_line[int(columns["session"][row])] = before
-
-    def row(self, unit_id: int) -> int | None:
-        """Where a unit is, None if it is not here or was removed."""
-        at = self._place(unit_id)
-        return at if at is not None and self.rows["alive"][at] else None
 
     def _place(self, unit_id: int) -> int | None:
         ids = self.rows["id"]

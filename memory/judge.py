@@ -130,7 +130,7 @@ def visible(audience: int, room: Chat) -> bool:
 def usable_rows(index: OwnerIndex, limits: Limits) -> Mask:
     """The rows that hold now and may be used in the room: the first filter, before anything is scored."""
     columns = index.rows
-    usable = columns["alive"] & (columns["expires"] > limits.now.timestamp()) & (columns["id"] != limits.asked)
+    usable = (columns["expires"] > limits.now.timestamp()) & (columns["id"] != limits.asked)
     if not limits.room.private:
         usable &= np.isin(columns["audience"], (limits.room.audience, EVERYWHERE))
     return np.asarray(usable)

@@ -75,14 +75,6 @@ def test_rows_outside_the_pool_change_no_score() -> None:
     assert alone.idf == pytest.approx(among.idf)
 
 
-def test_a_removed_row_counts_in_no_statistic() -> None:
-    index = index_of([known(1, "tea marmalade"), known(2, "tea cup"), known(3, "marmalade")])
-    index.remove([3])
-    pool = np.asarray(index.rows["alive"])
-    left = WordSearch(index, pool).find(["marmalad"], PLAIN)
-    assert left.idf == pytest.approx(words(index_of([known(1, "tea marmalade"), known(2, "tea cup")]), "marmalade").idf)
-
-
 def test_a_line_of_a_session_about_the_matter_outranks_the_same_line_elsewhere() -> None:
     talk = [said(1, "the boat"), said(2, "the sails"), said(3, "the boat again"), said(4, "it was blue")]
     other = [said(n, "it was blue" if n == 8 else "of bread", session=2) for n in (5, 6, 7, 8)]

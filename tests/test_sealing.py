@@ -80,7 +80,7 @@ async def index_of(world: Forgettable) -> OwnerIndex:
 
 
 COMPARED = (
-    *("id", "at", "expires", "audience", "kind", "alive", "bot", "asks", "idle", "timed"),
+    *("id", "at", "expires", "audience", "kind", "bot", "asks", "idle", "timed"),
     *("length", "confidence", "importance", "session", "previous", "next"),
 )
 

@@ -8,6 +8,7 @@ import random
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -55,8 +56,9 @@ class GivenVectors:
         return [drawn(text) for text in texts]
 
 
+@lru_cache(maxsize=1_024)
 def drawn(text: str) -> Vector:
-    """The vector of a text: the same for the same text, in no direction in particular."""
+    """The vector of a text: the same for the same text, in no direction in particular. The last ones are kept."""
     seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
     vector = np.random.default_rng(seed).standard_normal(DIMENSIONS, dtype=np.float32)
     return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)

@@ -23,7 +23,20 @@ from rich.table import Table
 
 from bot.app import App, built
 from bot.bench import speedplot
-from bot.bench.people import DIMENSIONS, NOW, OWN, START, GivenVectors, Person, asked, fill, opened, person, sentences
+from bot.bench.people import (
+    DIMENSIONS,
+    NOW,
+    OWN,
+    START,
+    GivenVectors,
+    Person,
+    asked,
+    drawn,
+    fill,
+    opened,
+    person,
+    sentences,
+)
 from bot.bench.scan import scan_times
 from bot.bench.throughput import at_once, inserts
 from bot.commands import Commands, Order
@@ -72,6 +85,7 @@ class Recalls:
     async def ask(self, memory: Memory, who: Person, questions: Sequence[str]) -> None:
         """Recall for each question, threshold, budget, texts and all; the question's vector is given."""
         for question in questions:
+            drawn(question)
             steps: list[float] = []
             work = stepped(memory.recall(who.owner, question, room=who.room, now=NOW), steps)
             self.times.append(await _milliseconds(work))
