@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +27,10 @@ from memory.offloop import off_loop
 from memory.pages import PAGE, Pages, VectorPages, joined, resealed, told
 from memory.passages import WHOLE_BYTES, chunks
 from memory.ports import Clock, Embedder, Vector
+from memory.space import Chunk, Space, VectorRows
 from memory.usage import Usage, tokens
 from memory.vectors import coded, pack, pack_bytes, unpack, unpack_bytes
 from memory.wanting import HELD_BY_NONE, PART_OF_NONE, UNCUT, WAITING
-
-log = logging.getLogger(__name__)
 
 BATCH: Final = 64
 """Texts handed to the embedder at a time; it splits further as its endpoint wants."""
@@ -55,19 +53,6 @@ def spoken(speaker: str, text: str) -> str:
     return f"{speaker}: {text}" if speaker else text
 
 
-@dataclass(frozen=True, slots=True)
-class VectorRows:
-    """Vectors of one owner and one model: ``matrix`` is (n, d) float32, row i belongs to ``hashes[i]``."""
-
-    last: int
-    hashes: list[bytes]
-    matrix: NDArray[np.float32]
-    ids: list[int] = field(default_factory=list)
-
-
-NO_ROWS: Final = VectorRows(0, [], np.empty((0, 0), np.float32))
-
-
 @dataclass(slots=True)
 class Backlog:
     """What came since an owner's texts last had their vectors: since when, how many, of which sessions.
@@ -80,16 +65,6 @@ class Backlog:
     sessions: set[int] = field(default_factory=set)
 
 
-class Chunk(NamedTuple):
-    """A part of a long row's text, from and to a character, and the key of its vector."""
-
-    id: int
-    part_of: int
-    begins: int
-    ends: int
-    text_hash: bytes
-
-
 class Embeddings:
     """Vectors in their owner's id range."""
 
@@ -99,10 +74,9 @@ class Embeddings:
         """What people's chats cost."""
         self._accounts = accounts
         self._embedder = embedder
+        self._space = Space(db, embedder)
         self._pages = Pages(db)
         self._clock = clock
-        self._model_no: int | None = None
-        self._width: int | None = None
         self._settled: set[int] = set()
         self._backlogs: dict[int, Backlog] = {}
         self._erasures = 0
@@ -112,7 +86,7 @@ class Embeddings:
     @property
     def model(self) -> str | None:
         """Identity of the current vector space, None without an embedder."""
-        return None if self._embedder is None else self._embedder.model
+        return self._space.model
 
     def disturbed(self, owner: Account, *, session: int | None = None) -> None:
         """Note that the owner may have a text without a vector, and in which session it was said if it was."""
@@ -160,7 +134,7 @@ class Embeddings:
             {
                 "lo": owner.first_id,
                 "hi": owner.last_id,
-                "model": await self._model(),
+                "model": await self._space.number(),
                 "limit": limit,
                 "refused": json.dumps(refused),
             },
@@ -205,12 +179,12 @@ class Embeddings:
         loose = await self._loose(owner, after=after)
         sealed = await self._db.fetch(
             "SELECT id, text_hash FROM embeddings WHERE id BETWEEN ? AND ? AND model = ? AND data = x'' ORDER BY id",
-            (max(owner.first_id, after + 1), owner.last_id, await self._model()),
+            (max(owner.first_id, after + 1), owner.last_id, await self._space.number()),
         )
         centre = await self.centre(owner) if sealed else None
         if centre is None:
             return loose
-        pages = await self._pages.all(owner, await self._model(), after=after)
+        pages = await self._pages.all(owner, await self._space.number(), after=after)
         wanted = {row["text_hash"]: row["id"] for row in sealed}
         hashes, matrix = await off_loop(partial(told, pages, set(wanted), centre), size=len(wanted))
         return VectorRows(
@@ -225,20 +199,22 @@ class Embeddings:
         rows = await self._db.fetch(
             "SELECT id, text_hash, scale, data FROM embeddings WHERE id BETWEEN ? AND ? AND model = ? AND data != x''"
             " ORDER BY id",
-            (max(owner.first_id, after + 1), owner.last_id, await self._model()),
+            (max(owner.first_id, after + 1), owner.last_id, await self._space.number()),
         )
         if not rows:
-            return VectorRows(after, [], np.empty((0, self._width or 0), np.float32))
+            return VectorRows(after, [], np.empty((0, self._space.width or 0), np.float32))
         matrix = await off_loop(partial(unpack, rows), size=len(rows))
         return VectorRows(rows[-1]["id"], [row["text_hash"] for row in rows], matrix, [row["id"] for row in rows])
 
     async def pages(self, owner: Account) -> VectorPages | None:
         """The owner's sealed vectors of the current model, None without any."""
-        return joined(await self._pages.all(owner, await self._model()))
+        return joined(await self._pages.all(owner, await self._space.number()))
 
     async def centre(self, owner: Account) -> Vector | None:
         """What the owner's sealed vectors of the current model are coded around; None before anybody has such."""
-        rows = await self._db.fetch("SELECT centre FROM models WHERE no = ? AND ? > 0", (await self._model(), owner.no))
+        rows = await self._db.fetch(
+            "SELECT centre FROM models WHERE no = ? AND ? > 0", (await self._space.number(), owner.no)
+        )
         return np.frombuffer(rows[0]["centre"], "<f4") if rows and rows[0]["centre"] is not None else None
 
     async def seal(self, owner: Account, centre: Vector) -> int:
@@ -250,7 +226,7 @@ class Embeddings:
             rows = await self._loose(owner)
             if len(rows.hashes) < SEAL_FROM or rows.matrix.shape[1:] != centre.shape:
                 return 0
-            model = await self._model()
+            model = await self._space.number()
             await self._db.execute(
                 "UPDATE models SET centre = ? WHERE no = ? AND centre IS NULL", (centre.astype("<f4").tobytes(), model)
             )
@@ -273,16 +249,17 @@ class Embeddings:
 
     async def of(self, owner: Account, texts: Collection[str]) -> dict[str, Vector]:
         """The stored vectors of the current model of these texts of the owner, of length 1; some may have none."""
-        keys = {text_hash(text): text for text in texts}
+        keys, model = {text_hash(text): text for text in texts}, await self._space.number()
         rows = await self._db.fetch(
             "SELECT text_hash, scale, data FROM embeddings WHERE id BETWEEN :lo AND :hi AND model = :model"
             " AND data != x'' AND hex(text_hash) IN (SELECT value FROM json_each(:hashes))",
-            _range(owner) | {"model": await self._model(), "hashes": json.dumps([key.hex().upper() for key in keys])},
+            _range(owner)
+            | {"model": await self._space.number(), "hashes": json.dumps([key.hex().upper() for key in keys])},
         )
         found = dict(zip((row["text_hash"] for row in rows), unpack(rows), strict=True)) if rows else {}
         centre = await self.centre(owner) if len(found) < len(keys) else None
         if centre is not None:
-            pages = await self._pages.all(owner, await self._model())
+            pages = await self._pages.all(owner, model)
             hashes, matrix = await off_loop(
                 partial(told, pages, keys.keys() - found.keys(), centre), size=sum(len(page.held) for page in pages)
             )
@@ -302,7 +279,7 @@ class Embeddings:
             return self._queries[key]
         (vector,) = await self._embedder.embed([text])
         self.usage.count(owner, "embed", tokens_in=tokens(None, text))
-        if vector is None or not await self._fits(vector):
+        if vector is None or not await self._space.fits(vector):
             return None
         self._queries[key] = vector
         if len(self._queries) > QUERIES_KEPT:
@@ -322,16 +299,16 @@ class Embeddings:
         for start in range(0, len(missing), BATCH):
             batch, fresh = missing[start : start + BATCH], dict[bytes, tuple[float, bytes]]()
             for text, vector in zip(batch, await self._embedder.embed(batch), strict=True):
-                if vector is not None and await self._fits(vector):
+                if vector is not None and await self._space.fits(vector):
                     fresh[text_hash(text)] = pack_bytes(vector)
-            model = await self._model()
+            model = await self._space.number()
             await self._db.executemany(
                 "INSERT OR IGNORE INTO probes (model, text_hash, scale, data) VALUES (?, ?, ?, ?)",
                 [(model, key, *packed) for key, packed in fresh.items()],
             )
             # As they will be after the next start, so that nothing is judged otherwise then.
             known |= {key: unpack_bytes(*packed) for key, packed in fresh.items()}
-        blank = np.zeros(self._width or 0, np.float32)
+        blank = np.zeros(self._space.width or 0, np.float32)
         return np.stack([known.get(text_hash(text), blank) for text in texts])
 
     async def sweep(self, owner: Account) -> int:
@@ -385,13 +362,13 @@ class Embeddings:
         """Write vectors; with ``held`` (something was erased meanwhile) only those whose text a row still holds."""
         good: list[tuple[bytes, Vector]] = []
         for text, vector in zip(texts, vectors, strict=True):
-            if vector is not None and await self._fits(vector):
+            if vector is not None and await self._space.fits(vector):
                 good.append((text_hash(text), vector))
             else:
                 self._refused[owner.no, text_hash(text)] = self._clock() + RETRY
         if not good:
             return 0
-        model = await self._model()
+        model = await self._space.number()
         async with self._db.transaction():
             ids = await self._accounts.next_ids(owner, len(good))
             await self._db.executemany(
@@ -412,39 +389,10 @@ class Embeddings:
                 )
         return len(good) - gone
 
-    async def _fits(self, vector: Vector) -> bool:
-        """Whether a vector may enter: finite, not zero, of the model's one width."""
-        if not np.isfinite(vector).all() or not vector.any():
-            return False
-        if self._width is None:
-            await self._learn_width(vector.shape[0])
-        if vector.shape != (self._width,):
-            log.warning("a vector of width %s was refused: %s has %s", vector.shape, self.model, self._width)
-            return False
-        return True
-
-    async def _learn_width(self, width: int) -> None:
-        """Know the width of the current model: as it is in the file, else this one, which is written there."""
-        if await self._model() >= 0:
-            return
-        rows = await self._db.returning(
-            "INSERT INTO models (name, width) VALUES (?, ?)"
-            " ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING no, width",
-            (self.model, width),
-        )
-        self._model_no, self._width = int(rows[0]["no"]), int(rows[0]["width"])
-
-    async def _model(self) -> int:
-        """Number of the current model, -1 while it has no vector yet."""
-        if self._model_no is None:
-            rows = await self._db.fetch("SELECT no, width FROM models WHERE name = ?", (self.model,))
-            if not rows:
-                return -1
-            self._model_no, self._width = int(rows[0]["no"]), int(rows[0]["width"])
-        return self._model_no
-
     async def _stored_probes(self) -> dict[bytes, Vector]:
-        rows = await self._db.fetch("SELECT text_hash, scale, data FROM probes WHERE model = ?", (await self._model(),))
+        rows = await self._db.fetch(
+            "SELECT text_hash, scale, data FROM probes WHERE model = ?", (await self._space.number(),)
+        )
         return {row["text_hash"]: unpack_bytes(row["scale"], row["data"]) for row in rows}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -28,19 +28,22 @@ from memory.housekeeping import Housekeeping
 from memory.index import Indexes
 from memory.jobs import Job, Runs, run_due
 from memory.journal import Journal, Line
+from memory.linking import Linking
 from memory.lists import Lists
-from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, Recollection
+from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, ProfileLine, Recollection
 from memory.moving import Moves
 from memory.nulls import Nulls
 from memory.overview import Overviews
 from memory.pauses import Pauses
+from memory.persons import Persons
 from memory.ports import Clock, Completer, Embedder, Reranker, TokenCounter
 from memory.profile import Profile
 from memory.promises import Deletion, Notice, Promises
 from memory.reasons import Reasons
-from memory.recall import Recall, RecallOptions, visible
+from memory.recall import Recall, RecallOptions
 from memory.reconcile import Gate
 from memory.revising import Revising, Revision
+from memory.rezoning import Rezoning
 from memory.rooms import Rooms
 from memory.sealed import Segments
 from memory.sealing import Sealing
@@ -48,6 +51,7 @@ from memory.sessions import Sessions
 from memory.sharing import Sharing
 from memory.stores import Stores
 from memory.timeline import Timeline
+from memory.together import Together
 from memory.traces import Traces
 from memory.waiting import Waits
 
@@ -104,17 +108,22 @@ class Memory:
             nulls=Nulls(db),
             db=db,
         )
-        self.lists = Lists(self._stores, self._chats)
+        self.rooms = Rooms(db, self._accounts)
+        """Who is in which group."""
+        persons = Persons(db)
+        self._together = Together(self._accounts, persons, self.rooms, self._stores)
+        self.linking = Linking(db, self._accounts, persons, self._stores.promises)
+        """Which accounts are one person."""
+        self.lists = Lists(self._stores, self._chats, self._together)
         """What the owner was shown under which number."""
         self.usage = self._stores.usage
         """What the owner's chats cost."""
         self._indexes = Indexes(self._stores)
-        self.sharing = Sharing(db, self._stores, self._indexes)
+        self.sharing = Sharing(db, self._stores, self._indexes, self._together)
         """Where the owner's memories may be used."""
         self._gate = Gate(db, self._stores)
+        self._rezoning = Rezoning(db, self._accounts, self._stores.timeline, self._indexes)
         self._moves = Moves(db)
-        self.rooms = Rooms(db, self._accounts)
-        """Who is in which group."""
         echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
         self.pauses = Pauses(db, self._chats)
         self.disclosures = Disclosures(db)
@@ -150,9 +159,9 @@ class Memory:
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
         )
-        self.overview = Overviews(self._stores, self._recall)
+        self.overview = Overviews(self._together, self._recall)
         """What is known, in groups a person reads."""
-        self.reasons = Reasons(self._stores)
+        self.reasons = Reasons(self._stores, self._together)
         """Why an answer was as it was."""
         self._freshness = Freshness(
             self._stores.embeddings,
@@ -166,6 +175,7 @@ class Memory:
             self._sessions,
             self._stores,
             forgetting=self.forgetting,
+            rezoning=self._rezoning,
             gate=self._gate,
             indexes=self._indexes,
             recall=self._recall,
@@ -240,6 +250,7 @@ class Memory:
     async def fix_zone(self, owner: Account, zone: str | None) -> None:
         """Reckon the owner's times in a zone (IANA) they chose; None goes by what they say of where they are."""
         await self._accounts.fix_zone(owner, zone)
+        await self._rezoning.settle(owner)
 
     async def ask_zone(self, owner: Account, decisions: Sequence[Decision]) -> bool:
         """Whether to ask the owner for their zone now, once in a lifetime: a time of day was kept in a guessed one."""
@@ -316,10 +327,17 @@ class Memory:
         Only what may be used in that room, only what holds at that time, within the budget and above the
         threshold of ``options`` (the settings' by default). May be empty, and says why.
         """
-        room = await self.rooms.seen_by(owner, room)
-        await self._freshness.before_recall(owner, room, now=now)
         chosen = options or RecallOptions(max_tokens=self._settings.recall.max_tokens)
-        return await self._recall.recall(owner, question, now=now, room=room, options=chosen)
+        places = await self._together.places(owner, room)
+        found = []
+        for place in places:
+            await self._freshness.before_recall(place.account, place.room, now=now)
+            more = chosen if place is places[0] else replace(chosen, asker=owner)
+            part = await self._recall.recall(place.account, question, now=now, room=place.room, options=more)
+            found.append((place, part))
+        if len(found) == 1:
+            return found[0][1]
+        return await self._together.joined(found, now=now, shelf=self._recall.shelf(owner, chosen, settled=True))
 
     async def window(
         self, owner: Account, chat: Chat, *, now: datetime, limit: int = 200, but: Collection[int] = ()
@@ -428,13 +446,7 @@ class Memory:
 
     async def known(self, owner: Account, *, room: Chat, now: datetime) -> list[Entry]:
         """What holds now and may be shown in ``room``: profile, events, facts, each in order of writing."""
-        room = await self.rooms.seen_by(owner, room)
-        return [
-            entry
-            for store in self._stores.entries
-            for entry in await store.live(owner, now=now)
-            if visible(entry.provenance.audience, room)
-        ]
+        return await self._together.known(owner, room=room, now=now)
 
     async def history(self, owner: Account) -> list[Entry]:
         """Everything but what was forgotten: live, superseded and expired memories."""
@@ -442,10 +454,7 @@ class Memory:
 
     async def entries(self, owner: Account, ids: Sequence[int]) -> dict[int, Entry | Message]:
         """The owner's visible memories and journal lines among ``ids``."""
-        found: dict[int, Entry | Message] = {**await self._stores.journal.lines(owner, ids)}
-        for store in self._stores.entries:
-            found |= await store.get(owner, ids)
-        return found
+        return await self._together.entries(owner, ids)
 
     async def plan_forgetting(self, owner: Account, chat: Chat, words: str, *, now: datetime) -> Plan | None:
         """Offer to delete what ``words`` mean; None when nothing matches. Nothing is deleted."""
@@ -527,4 +536,6 @@ class Memory:
             decisions = await self._gate.admit(owner, found, audience=room.audience, now=self._clock())
         if any(decision.closed for decision in decisions):
             self._indexes.forget(owner)
+        if any(isinstance(decision.entry, ProfileLine) for decision in decisions):
+            await self._rezoning.settle(owner)
         return decisions

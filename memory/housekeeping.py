@@ -21,6 +21,7 @@ from memory.model import Account
 from memory.ports import EmbedderUnavailable
 from memory.recall import Recall
 from memory.reconcile import Gate
+from memory.rezoning import Rezoning
 from memory.sealing import Sealing
 from memory.sessions import Sessions
 from memory.stores import Stores
@@ -44,6 +45,7 @@ class Housekeeping:
         stores: Stores,
         *,
         forgetting: Forgetting,
+        rezoning: Rezoning,
         gate: Gate,
         indexes: Indexes,
         recall: Recall,
@@ -57,6 +59,7 @@ class Housekeeping:
         self._sessions = sessions
         self._stores = stores
         self._forgetting = forgetting
+        self._rezoning = rezoning
         self._gate = gate
         self._indexes = indexes
         self._recall = recall
@@ -139,6 +142,7 @@ class Housekeeping:
                         continue
                     totals.update(report.counts)
                 if report.decisions:
+                    await self._rezoning.settle(owner)
                     self._indexes.forget(owner)
                     self._stores.embeddings.disturbed(owner)
             async with gate:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory import passages
-from memory.embedding import NO_ROWS, Chunk, VectorRows
 from memory.model import Account, Span, Unit
 from memory.offloop import off_loop
 from memory.pages import VectorPages
@@ -23,6 +22,7 @@ from memory.ports import Vector
 from memory.postings import Postings
 from memory.sealed import Sealed
 from memory.segments import COLUMNS, EVENT, KINDS, MESSAGE, NEVER, NOWHERE, Segment, segment
+from memory.space import NO_ROWS, Chunk, VectorRows
 from memory.stores import Stores
 from memory.vectors import Matrix, Vectors, key_of
 from memory.words import weights

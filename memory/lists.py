@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from memory.accounts import Chats
-from memory.judge import visible
 from memory.model import Account, Chat, Entry
 from memory.promises import Offer
 from memory.stores import Stores
+from memory.together import Together
 
 KIND: Final = "list"
 LIST_LASTS: Final = timedelta(days=7)
@@ -49,9 +49,10 @@ class Lists:
     Row ids are never used twice, so a number can lose its memory but never get another one.
     """
 
-    def __init__(self, stores: Stores, chats: Chats) -> None:
+    def __init__(self, stores: Stores, chats: Chats, together: Together) -> None:
         self._stores = stores
         self._chats = chats
+        self._together = together
 
     async def keep(
         self, owner: Account, chat: Chat, pages: Sequence[Page], *, now: datetime, chosen: bool = False
@@ -89,14 +90,11 @@ class Lists:
         ids = await self._seen_last(owner, chat, now=now)
         if not 1 <= number <= len(ids):
             return None
-        return (await self.read(owner, chat, [ids[number - 1]])).get(ids[number - 1])
+        return (await self.read(owner, chat, [ids[number - 1]], now=now)).get(ids[number - 1])
 
-    async def read(self, owner: Account, chat: Chat, ids: Sequence[int]) -> dict[int, Entry]:
+    async def read(self, owner: Account, chat: Chat, ids: Sequence[int], *, now: datetime) -> dict[int, Entry]:
         """Those of the owner's memories that are not forgotten and may be shown in ``chat``, by id."""
-        found: dict[int, Entry] = {}
-        for store in self._stores.entries:
-            found |= await store.get(owner, ids)
-        return {id_: entry for id_, entry in found.items() if visible(entry.provenance.audience, chat)}
+        return await self._together.shown(owner, ids, room=chat, now=now)
 
     async def _seen_last(self, owner: Account, chat: Chat, *, now: datetime) -> list[int]:
         offer = await self._stores.promises.offered(owner, chat.no, KIND, now=now)

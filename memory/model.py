@@ -137,6 +137,7 @@ class Provenance:
     ``doubts`` is the sure memory this unsure one was said against, as long as that one stands; ``asked_at`` when
     its owner was asked which of the two holds. ``ended_at`` is when the words were said that ended it where
     nothing took its place, ``ended_by`` the line they stand in, ``retired_at`` when that was worked out.
+    ``overtaken`` is when another account of the person said otherwise; worked out when reading, and stored nowhere.
     """
 
     audience: int
@@ -156,6 +157,7 @@ class Provenance:
     asked_at: datetime | None = None
     ended_at: datetime | None = None
     ended_by: int | None = None
+    overtaken: datetime | None = None
 
     @property
     def unsure(self) -> bool:

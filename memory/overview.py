@@ -9,13 +9,12 @@ from datetime import datetime
 from typing import Final, Literal
 
 from memory import dates
-from memory.judge import visible
 from memory.model import SELF, Account, Chat, Entry, Event, ProfileLine, Span
 from memory.needles import Needles
 from memory.offloop import off_loop
 from memory.recall import Recall, RecallOptions
 from memory.slots import slot
-from memory.stores import Stores
+from memory.together import Together
 from memory.words import terms, weights
 
 Title = Literal["about", "coming", "happened", "other"]
@@ -49,8 +48,8 @@ class Overview:
 class Overviews:
     """Looks over an owner's memory for its owner."""
 
-    def __init__(self, stores: Stores, recall: Recall) -> None:
-        self._stores = stores
+    def __init__(self, together: Together, recall: Recall) -> None:
+        self._together = together
         self._recall = recall
 
     async def of(self, owner: Account, room: Chat, *, words: str = "", now: datetime) -> Overview:
@@ -59,12 +58,7 @@ class Overviews:
         A period in them (上周, "last month") takes what happened or was said in it; any other words take what
         they stand in, what they name a kind of (饮食, "home"), and what is near to them in meaning.
         """
-        held = [
-            entry
-            for store in self._stores.entries
-            for entry in await store.live(owner, now=now)
-            if visible(entry.provenance.audience, room)
-        ]
+        held = await self._together.known(owner, room=room, now=now)
         if words.strip():
             held = await self._chosen(owner, room, held, words, now=now)
         return Overview(_grouped(held, now), bool(words.strip()))
@@ -85,8 +79,12 @@ class Overviews:
 
     async def _meant(self, owner: Account, words: str, *, room: Chat, now: datetime) -> set[int]:
         """The memories that recall would answer such a question with, and would be sure of."""
-        found = await self._recall.recall(owner, words, now=now, room=room, options=RecallOptions())
-        return {unit.id for unit in found.units if unit.band == "full" and unit.kind != "message"}
+        meant: set[int] = set()
+        for place in await self._together.places(owner, room):
+            options = RecallOptions(asker=None if place.account.no == owner.no else owner)
+            found = await self._recall.recall(place.account, words, now=now, room=place.room, options=options)
+            meant |= {unit.id for unit in found.units if unit.band == "full" and unit.kind != "message"}
+        return meant
 
 
 def next_time(entry: Event, now: datetime) -> tuple[datetime, datetime] | None:

@@ -7,9 +7,9 @@ from array import array
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.embedding import Chunk
 from memory.passages import Span
 from memory.ports import Vector
+from memory.space import Chunk
 from memory.vectors import Vectors
 
 _BYTES_OF_A_PART = 250

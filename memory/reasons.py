@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -12,6 +12,7 @@ from memory.model import Account, Chat, Entry, Message
 from memory.script import is_han
 from memory.showing import OFTEN
 from memory.stores import Stores
+from memory.together import Together
 from memory.traces import Trace, rested_on
 from memory.words import terms
 
@@ -79,8 +80,9 @@ class Fate:
 class Reasons:
     """Explains the answers that were given to an owner, from their traces and what the stores hold now."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: Stores, together: Together) -> None:
         self._stores = stores
+        self._together = together
 
     async def latest(self, owner: Account, chat: Chat) -> Explained | None:
         """The newest answer to the owner in a chat; None when none is on record."""
@@ -116,10 +118,12 @@ class Reasons:
         ends = [entry.provenance.successor for entry in entries if entry.provenance.successor is not None]
         successors = await self._read(owner, room, ends)
         replaced: dict[int, list[Entry]] = {}
-        for store in self._stores.entries:
-            for closed in await store.closed_by(owner, [entry.id for entry in entries], []):
-                if visible(closed.provenance.audience, room):
-                    replaced.setdefault(closed.provenance.successor or 0, []).append(closed)
+        for place in await self._together.places(owner, room):
+            mine = [entry.id for entry in entries if place.account.owns(entry.id)]
+            for store in self._stores.entries if mine else ():
+                for closed in await store.closed_by(place.account, mine, []):
+                    if visible(closed.provenance.audience, place.room):
+                        replaced.setdefault(closed.provenance.successor or 0, []).append(closed)
         fates = {}
         for entry in entries:
             successor = successors.get(entry.provenance.successor or 0)
@@ -134,21 +138,25 @@ class Reasons:
     async def _kept(self, owner: Account, room: Chat, lines: Collection[int]) -> dict[int, list[Entry]]:
         """The memories that cite each of these lines, are not closed and may be shown in ``room``."""
         kept: dict[int, list[Entry]] = {}
-        for store in self._stores.entries if lines else ():
-            for entry in await store.citing(owner, lines):
-                if entry.provenance.retired_at is None and visible(entry.provenance.audience, room):
-                    for citation in entry.provenance.citations:
-                        kept.setdefault(citation.message, []).append(entry)
+        for place in await self._together.places(owner, room) if lines else ():
+            mine = [id_ for id_ in lines if place.account.owns(id_)]
+            for store in self._stores.entries if mine else ():
+                for entry in await store.citing(place.account, mine):
+                    if entry.provenance.retired_at is None and visible(entry.provenance.audience, place.room):
+                        for citation in entry.provenance.citations:
+                            kept.setdefault(citation.message, []).append(entry)
         return kept
 
     async def _read(self, owner: Account, room: Chat, ids: Collection[int]) -> dict[int, Entry | Message]:
-        found: dict[int, Entry | Message] = {**await self._stores.journal.lines(owner, ids)}
-        for store in self._stores.entries:
-            found |= {
-                id_: entry
-                for id_, entry in (await store.get(owner, ids)).items()
-                if visible(entry.provenance.audience, room)
-            }
+        found: dict[int, Entry | Message] = {}
+        for place in await self._together.places(owner, room) if ids else ():
+            mine = [id_ for id_ in ids if place.account.owns(id_)]
+            if not mine:
+                continue
+            found |= await self._stores.journal.lines(place.account, mine)
+            for store in self._stores.entries:
+                held: Iterable[Entry] = (await store.get(place.account, mine)).values()
+                found |= {entry.id: entry for entry in held if visible(entry.provenance.audience, place.room)}
         return found
 
 

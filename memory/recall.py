@@ -67,7 +67,8 @@ class RecallOptions:
     ``exclude`` are journal lines the model sees anyway; ``asked`` is the line of the question itself, which
     counts for nothing (its neighbours would hear its words); ``context`` are the turns before, newest last, read
     only when the question needs them; ``everything`` gives all that is known instead of what matches; ``without``
-    names terms of the score that are left out, to measure what each is worth.
+    names terms of the score that are left out, to measure what each is worth. ``asker`` is the account that asks, when
+    another account of the same person is searched: no model is asked for that, and no vector made, a second time.
     """
 
     max_tokens: int | None = None
@@ -77,6 +78,7 @@ class RecallOptions:
     context: tuple[str, ...] = ()
     everything: bool = False
     without: frozenset[str] = frozenset()
+    asker: Account | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ class Recall:
         # A model is asked outside the queue: while it answers, others may recall.
         candidates = await self._ordered(owner, question, judged.candidates, limits, notes)
         async with self._at_once:
-            shelf = self._shelf(owner, options, settled=not judged.fused)
+            shelf = self.shelf(owner, options, settled=not judged.fused)
             reading = partial(self._first_read, owner, candidates, room=room, now=now)
             always_read, first = await self._stores.db.together(reading)
             if newer.TERM not in options.without:
@@ -209,7 +211,7 @@ class Recall:
         asked = await self._asked(owner, question, now=limits.now, options=options, notes=notes)
         async with self._at_once:
             first, hits = await self._judge(owner, asked, limits)
-        if self._rewriter is None or not _unclear(question, first, limits):
+        if self._rewriter is None or options.asker is not None or not _unclear(question, first, limits):
             return first, hits
         queries, note = await self._rewriter.queries(owner, question, context=options.context, now=limits.now)
         notes.append(note)
@@ -238,7 +240,8 @@ class Recall:
             self._stores.usage.count(owner, "rerank", tokens_in=tokens(None, question, *found.texts.values()))
         return ordered
 
-    def _shelf(self, owner: Account, options: RecallOptions, *, settled: bool) -> Shelf:
+    def shelf(self, owner: Account, options: RecallOptions, *, settled: bool) -> Shelf:
+        """An empty list with the budget of a recall."""
         """A list as long as the budget; ``settled`` says that its order stays, so that a day is told once for a run."""
 
         def cost(unit: Recalled, before: Recalled | None) -> int:
@@ -283,8 +286,9 @@ class Recall:
         self, owner: Account, question: str, *, now: datetime, options: RecallOptions, notes: list[str]
     ) -> _Asked:
         """The question made ready; all that waits for the embedder is in here."""
+        asker = options.asker or owner
         search = _search_text(question, options.context)
-        vector = await self._vector(owner, search, notes)
+        vector = await self._vector(asker, search, notes)
         foreign = self._shipped.probes(asked_in(search))
         named_dates = tuple(dates.partial(question))
         ready = Question(
@@ -293,13 +297,13 @@ class Recall:
             vector=vector,
             usual=foreign.usual(vector),
             # A date by its name is meant wherever it stands, "today" only where something is asked.
-            spans=dates.asked(question if named_dates else asking_part(question), now=now, zone=owner.zone),
+            spans=dates.asked(question if named_dates else asking_part(question), now=now, zone=asker.zone),
             dates=named_dates,
             asks_when=dates.asks_when(question),
             after_bot=after_the_bot(question),
             personal=personal(search),
             asks=asks_memory(question, personal=personal(search)),
-            zone=owner.zone,
+            zone=asker.zone,
             without=options.without,
         )
         return _Asked(ready, asked_in(search), foreign)

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from memory.db import Database
 from memory.index import Indexes
-from memory.judge import visible
 from memory.model import Account, Chat, Entry, ProfileLine
 from memory.slots import slot
 from memory.stores import Stores
+from memory.together import Together
 from memory.words import terms
 
 
@@ -26,8 +26,9 @@ class Opened:
 class Sharing:
     """Opens memories to every place and closes them again. What was said in the journal stays where it was said."""
 
-    def __init__(self, db: Database, stores: Stores, indexes: Indexes) -> None:
+    def __init__(self, db: Database, stores: Stores, indexes: Indexes, together: Together) -> None:
         self._db = db
+        self._together = together
         self._stores = stores
         self._indexes = indexes
 
@@ -44,8 +45,8 @@ class Sharing:
         wanted = set(terms(words))
         if not wanted:
             return []
-        held = [entry for store in self._stores.entries for entry in await store.live(owner, now=now)]
-        return [e for e in held if visible(e.provenance.audience, room) and wanted <= _words(e)]
+        held = await self._together.known(owner, room=room, now=now)
+        return [entry for entry in held if wanted <= _words(entry)]
 
     async def _set(self, owner: Account, id_: int, *, now: datetime, everywhere: bool) -> Opened | None:
         async with self._db.transaction():

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlite3
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from memory.clock import stamp
+from memory.clock import moment, stamp
 from memory.entries import EntryStore, span
 from memory.model import Account, Candidate, Event, Provenance
 
@@ -25,6 +26,35 @@ class Timeline(EntryStore[Event]):
             start=stamp(start),
             end=stamp(end),
         )
+
+    async def rezone(self, owner: Account, old: str) -> int:
+        """Let the owner's events of zone ``old`` (IANA) stand at the same hours of the owner's zone.
+
+        Closed and hidden ones, too. Returns how many there were. Needs an open transaction.
+        """
+        rows = await self._db.fetch(
+            "SELECT id, start_at, end_at, expires_at FROM timeline WHERE id BETWEEN ? AND ? AND zone = ?",
+            (owner.first_id, owner.last_id, old),
+        )
+        was, is_now = ZoneInfo(old), ZoneInfo(owner.zone)
+
+        def same_hour(at: int | None) -> int | None:
+            return None if at is None else stamp(moment(at).astimezone(was).replace(tzinfo=is_now))
+
+        await self._db.executemany(
+            "UPDATE timeline SET start_at = ?, end_at = ?, expires_at = ?, zone = ? WHERE id = ?",
+            [
+                (
+                    same_hour(row["start_at"]),
+                    same_hour(row["end_at"]),
+                    same_hour(row["expires_at"]),
+                    owner.zone,
+                    row["id"],
+                )
+                for row in rows
+            ],
+        )
+        return len(rows)
 
     def _content(self, candidate: Candidate) -> dict[str, Any]:
         when = candidate.span

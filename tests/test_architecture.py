@@ -23,7 +23,7 @@ STORES = tuple(
     for name in (
         "accounts", "db", "departures", "disclosing", "embedding", "entries", "erasures", "facts", "fleeting", "jobs",
         "journal",
-        "moving", "nulls", "pages", "pauses", "persons", "profile", "promises", "reader", "sealed", "sessions",
+        "moving", "nulls", "pages", "pauses", "persons", "profile", "promises", "reader", "sealed", "sessions", "space",
         "timeline", "traces", "usage", "waiting", "wanting",
     )
 )  # fmt: skip

@@ -21,22 +21,26 @@ import memory.facts
 import memory.fleeting
 import memory.forget
 import memory.journal
+import memory.linking
 import memory.lists
 import memory.moving
 import memory.overview
 import memory.pages
 import memory.pauses
+import memory.persons
 import memory.profile
 import memory.promises
 import memory.reach
 import memory.recall
 import memory.reconcile
 import memory.revising
+import memory.rezoning
 import memory.rooms
 import memory.sealed
 import memory.sessions
 import memory.sharing
 import memory.timeline
+import memory.together
 import memory.traces
 import memory.usage
 import memory.waiting
@@ -67,11 +71,15 @@ WALKED: tuple[type, ...] = (
     memory.recall.Recall,
     memory.reconcile.Gate,
     memory.revising.Revising,
+    memory.rezoning.Rezoning,
     memory.pages.Pages,
     memory.pauses.Pauses,
     memory.sealed.Segments,
     memory.departures.Departures,
     memory.rooms.Rooms,
+    memory.linking.Linking,
+    memory.persons.Persons,
+    memory.together.Together,
     memory.sessions.Sessions,
     memory.sharing.Sharing,
     memory.timeline.Timeline,
@@ -97,6 +105,12 @@ WITHOUT_OWNER = {
     ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Rooms", "removed"): "the bot itself is gone: every member of the group in turn, no memory is read",
+    ("Persons", "forget_who_is_who"): "lets go of what is at hand, no memory",
+    ("Persons", "open_codes"): "hashes of codes, no memory: who types one does not say whose it is",
+    ("Persons", "use"): "takes a code away, no memory",
+    ("Persons", "private_chat"): "returns the number of a chat, no memory",
+    ("Together", "joined"): "each part comes with its account",
+    ("Together", "overtaken"): "takes the accounts of one person",
     ("Departures", "members"): "returns account numbers, no memory",
     ("Usage", "owners_pending"): "returns account numbers, no memory",
     ("Waits", "owners_waiting"): "returns account numbers, no memory",

@@ -42,6 +42,7 @@ def groups(draw: st.DrawFn) -> list[tuple[str, list[Shown]]]:
                     until="2026-03-09" if mark else "",
                     shared=draw(st.booleans()),
                     grouped=mark,
+                    outdated="",
                 )
             )
         made.append((title, lines))

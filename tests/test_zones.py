@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory import zone_named
-from memory.model import SELF
+from memory.model import SELF, Event
 from memory.zones import _CHINESE, _ENGLISH, told
 from tests.conftest import Clock
 from tests.house import House, housed
@@ -191,3 +191,36 @@ async def test_nobody_is_asked_for_the_zone_in_a_group(data_dir: Path, clock: Cl
     async with talking(data_dir, clock) as talk:
         assert "time zone" not in await talk.say(PLAN, chat="group:-5")
         assert "time zone" in await talk.say("I have a meeting on Monday at 3 pm.")
+
+
+async def spans(house: House) -> list[str]:
+    """The beginnings of the person's events on their own clock."""
+    owner = await house.memory.known_account("test", "1001")
+    assert owner is not None
+    known = await house.memory.known(owner, room=house.chat, now=house.clock())
+    events = (entry for entry in known if isinstance(entry, Event))
+    return [f"{event.span.start.astimezone(ZoneInfo(owner.zone)):%a %H:%M}" for event in events]
+
+
+@pytest.mark.parametrize("told", ["I live in Berlin.", "/timezone Berlin"])
+async def test_an_hour_that_was_guessed_is_the_same_hour_in_the_zone_that_is_told(
+    tmp_path: Path, clock: Clock, told: str
+) -> None:
+    async with housed(tmp_path / "r.db", clock) as house:
+        await house.hear("I have a dentist appointment on Friday at 10 am.")
+        assert await spans(house) == ["Fri 10:00"]
+        if told.startswith("/"):
+            await house.memory.fix_zone(house.owner, "Europe/Berlin")
+        else:
+            await house.hear(told)
+        assert await spans(house) == ["Fri 10:00"]
+        assert await zone(house) == ("Europe/Berlin", "set" if told.startswith("/") else "said")
+
+
+async def test_an_hour_said_in_a_known_zone_is_another_one_elsewhere(tmp_path: Path, clock: Clock) -> None:
+    async with housed(tmp_path / "r.db", clock) as house:
+        await house.memory.fix_zone(house.owner, "Europe/Berlin")
+        house.owner = await house.memory.account("test", "1001")
+        await house.hear("I have a dentist appointment on Friday at 10 am.")
+        await house.memory.fix_zone(house.owner, "Asia/Tokyo")
+        assert await spans(house) == ["Fri 18:00"]

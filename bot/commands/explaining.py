@@ -80,7 +80,7 @@ class Explaining:
         )
         if ids:
             await kept(self._memory, owner, chat, [[("used", ids)]], now=self._clock())
-        return Reply(text, forget_buttons(ids, owner.language), private=True)
+        return Reply(text, forget_buttons(ids, owner), private=True)
 
     async def _whole(self, owner: Account, chat: Chat, explained: Explained) -> Reply:
         """Everything the trace holds, with what became of its memories since; the owner's own words alone."""
@@ -103,11 +103,12 @@ class Explaining:
         return Reply(text, private=True)
 
 
-def forget_buttons(ids: Sequence[int], language: str) -> tuple[Button, ...]:
-    """A button for each of the first memories of a list, to have it forgotten."""
+def forget_buttons(ids: Sequence[int], owner: Account) -> tuple[Button, ...]:
+    """A button for each of the first memories of a list, to have it forgotten; another account forgets its own."""
     return tuple(
-        Button(f"{FORGET}:{id_}", phrase("why.button_forget", language, number=number))
+        Button(f"{FORGET}:{id_}", phrase("why.button_forget", owner.language, number=number))
         for number, id_ in enumerate(ids[:MOST_BUTTONS], 1)
+        if owner.owns(id_)
     )
 
 

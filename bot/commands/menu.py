@@ -10,6 +10,7 @@ from bot.commands.choosing import Choosing
 from bot.commands.disclosing import Disclosing
 from bot.commands.explaining import Explaining
 from bot.commands.forgetting import Forgetting
+from bot.commands.linking import Linking
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
 from bot.commands.pausing import Pausing
 from bot.commands.remembering import Remembering
@@ -33,6 +34,8 @@ NAMES: Final = (
     "undo",
     "share",
     "unshare",
+    "link",
+    "unlink",
     "why",
     "pause",
     "resume",
@@ -46,7 +49,7 @@ NAMES: Final = (
     "timezone",
     "usage",
 )
-PRIVATE_NAMES: Final = frozenset({"start"})
+PRIVATE_NAMES: Final = frozenset({"start", "link", "unlink"})
 """Commands that make sense in a private chat alone."""
 LANGUAGES: Final = ("en", "zh", "zh-TW")
 
@@ -76,6 +79,7 @@ class Commands:
             Disclosing(memory, clock, settings),
             Forgetting(memory, clock),
             Sharing(memory, clock),
+            Linking(memory, clock),
             self._choosing,
             Spending(memory, clock, settings),
         )

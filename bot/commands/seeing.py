@@ -68,7 +68,7 @@ class Seeing:
     async def _page(self, owner: Account, listed: Listed, page: int, *, now: datetime, words: str = "") -> Reply:
         """One page of a list as it is now; what was forgotten since has left a gap in the numbers."""
         room = await self._memory.lists.room(owner, listed)
-        found = await self._memory.lists.read(owner, room, listed.ids)
+        found = await self._memory.lists.read(owner, room, listed.ids, now=now)
         groups: list[dict[str, object]] = []
         number = listed.first(page)
         for title, ids in listed.pages[page]:

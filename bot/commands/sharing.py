@@ -39,7 +39,7 @@ class Sharing:
     async def press(self, pressed: Pressed) -> Reply | None:
         """A choice among memories, or the way back."""
         found = _BUTTON.fullmatch(pressed.button)
-        if found is None or not pressed.owner.owns(int(found["id"])):
+        if found is None or await self._memory.linking.holder(pressed.owner, int(found["id"])) is None:
             return None
         way: Way = "share" if found["way"] == "share" else "unshare"
         return await self._carried_out(pressed.owner, int(found["id"]), way, now=pressed.now)
@@ -88,7 +88,8 @@ class Sharing:
         """The receipt is built from the row as it is stored afterwards."""
         sharing = self._memory.sharing
         change = sharing.share if way == "share" else sharing.unshare
-        opened = await change(owner, id_, now=now)
+        holder = await self._memory.linking.holder(owner, id_)
+        opened = None if holder is None else await change(holder, id_, now=now)
         if opened is None:
             return Reply(phrase("button.stale", owner.language), private=True)
         audience = opened.entry.provenance.audience

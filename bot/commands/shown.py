@@ -24,7 +24,7 @@ class Shown:
 
     ``when`` is the time of an event, the next one if it ``recurs``; ``since`` the day it was said; ``until`` the day
     on which it expires, if that is soon. ``shared`` tells that it may be used everywhere, ``grouped`` that it belongs
-    to a group.
+    to a group, ``outdated`` the day on which another account of the same person said otherwise.
     """
 
     number: int
@@ -39,6 +39,7 @@ class Shown:
     until: str
     shared: bool
     grouped: bool
+    outdated: str
 
 
 def shown(entry: Entry, owner: Account, number: int, *, now: datetime | None = None) -> Shown:
@@ -48,7 +49,7 @@ def shown(entry: Entry, owner: Account, number: int, *, now: datetime | None = N
     # A label says nothing about which thing is the favourite; the whole line does.
     if isinstance(entry, ProfileLine) and ":" not in entry.attribute:
         label, text = attribute_label(entry.attribute, owner.language), entry.value
-    end = entry.provenance.expires_at
+    end, overtaken = entry.provenance.expires_at, entry.provenance.overtaken
     return Shown(
         number=number,
         label=label,
@@ -62,6 +63,7 @@ def shown(entry: Entry, owner: Account, number: int, *, now: datetime | None = N
         until="" if end is None or now is None or end - now > SOON else _last_day(end, zone),
         shared=entry.provenance.audience == EVERYWHERE,
         grouped=entry.provenance.audience not in (PRIVATE, EVERYWHERE),
+        outdated="" if overtaken is None else overtaken.astimezone(zone).date().isoformat(),
     )
 
 
