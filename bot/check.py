@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 import httpx2
 from pydantic import SecretStr
 
+from bot import logs
 from bot.endpoint import HINTS
 from bot.llm import LLM, LLMError, PicturesRefused, normalise_base_url
 from bot.message import AdapterError
@@ -24,7 +25,7 @@ from bot.platforms import Platform, whose
 from bot.tokens import token_counter
 from bot.zone import zone_of
 from config.settings import ENV_FILE, Settings, SettingsError, load
-from memory import DATABASE_NAME, DatabaseError, inspect
+from memory import DATABASE_NAME, DatabaseError, inspect, last_runs
 from memory.ports import Clock, Embedder, EmbedderUnavailable
 
 SKEW: Final = timedelta(minutes=1)
@@ -72,6 +73,7 @@ async def examine(
         *look_at_files(folder, settings),
         *look_at_persona(settings),
         await asyncio.to_thread(look_at_database, settings.data_dir / DATABASE_NAME),
+        *await asyncio.to_thread(look_at_jobs, settings.data_dir / DATABASE_NAME),
         *await look_at_model(settings),
         await look_at_clock(settings, clock=clock),
         await look_at_embedder(lambda: embedder(settings)),
@@ -117,6 +119,23 @@ def look_at_database(file: Path) -> Finding:
     except DatabaseError as error:
         return Finding("fail", "database", str(error))
     return Finding("ok", f"database: {file}, {f'version {version}' if version else 'made at the first message'}")
+
+
+def look_at_jobs(file: Path) -> list[Finding]:
+    """What the housekeeping did last, and what of it fails; nothing before it has run. Changes nothing."""
+    try:
+        runs = last_runs(file)
+    except DatabaseError:
+        return []  # it is told of the file itself
+    findings = []
+    for run in runs:
+        if run.failures:
+            fix = f"see {logs.FILE}; it is tried again by itself"
+            findings.append(Finding("warn", f"job {run.name}: broke off, {run.failures} times in a row", fix))
+        elif run.did_at is not None:
+            counts = ", ".join(f"{name} {count}" for name, count in run.counts.items() if count)
+            findings.append(Finding("ok", f"job {run.name}: {counts}, {run.did_at:%Y-%m-%d %H:%M} UTC"))
+    return findings
 
 
 async def look_at_model(settings: Settings) -> list[Finding]:

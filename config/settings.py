@@ -183,6 +183,14 @@ class RerankSettings(Section):
     timeout_seconds: float = Field(1.0, gt=0, description="Longest wait for it; then the order stays.")
 
 
+class MemorySettings(Section):
+    """``[memory]``: what becomes of memories that nobody asks for."""
+
+    cool_days: int = Field(
+        365, ge=0, description="Days unrecalled after which a memory of no importance rests; 0 = never."
+    )
+
+
 class JournalSettings(Section):
     """``[journal]``: how long the words themselves are kept."""
 
@@ -335,6 +343,7 @@ class Settings(Credentials):
     session: SessionSettings = SessionSettings()
     recall: RecallSettings = RecallSettings()
     rerank: RerankSettings = RerankSettings()
+    memory: MemorySettings = MemorySettings()
     journal: JournalSettings = JournalSettings()
     trace: TraceSettings = TraceSettings()
     forget: ForgetSettings = ForgetSettings()

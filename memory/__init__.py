@@ -10,6 +10,7 @@ from memory.calibrating import Calibration
 from memory.db import DATABASE_NAME, DatabaseError, inspect
 from memory.face import Memory, Owed
 from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
+from memory.jobs import last_runs
 from memory.journal import Line
 from memory.lexicon import is_question
 from memory.lists import Listed, Page
@@ -65,6 +66,7 @@ __all__ = [
     "inspect",
     "is_question",
     "is_small_talk",
+    "last_runs",
     "next_time",
     "off_the_record",
     "rests_on_memory",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 
 from memory import slots
 from memory.model import EVERYWHERE, PRIVATE, Entry, Event, ProfileLine
@@ -11,8 +11,13 @@ from memory.sameness import fingerprint
 from memory.verdicts import covers
 
 
-def doubles(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Yield (kept, double) for entries that say the same, hold as long and may be used as widely."""
+def doubles(
+    entries: Sequence[Entry], apart: Collection[tuple[int, int]] = frozenset()
+) -> Iterator[tuple[Entry, Entry]]:
+    """Yield (kept, double) for entries that say the same, hold as long and may be used as widely.
+
+    Pairs of ids in ``apart`` are kept as two.
+    """
     alike: dict[Hashable, list[Entry]] = defaultdict(list)
     for entry in entries:
         alike[_identity(entry)].append(entry)
@@ -20,11 +25,15 @@ def doubles(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
         group.sort(key=lambda entry: (_narrowness(entry.provenance.audience), entry.id))
         kept: list[Entry] = []
         for entry in group:
-            wide = next((k for k in kept if covers(k.provenance.audience, entry.provenance.audience)), None)
+            wide = next((k for k in kept if _takes(k, entry) and (k.id, entry.id) not in apart), None)
             if wide is None:
                 kept.append(entry)
             else:
                 yield wide, entry
+
+
+def _takes(kept: Entry, double: Entry) -> bool:
+    return covers(kept.provenance.audience, double.provenance.audience)
 
 
 def _identity(entry: Entry) -> Hashable:

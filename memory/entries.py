@@ -40,6 +40,8 @@ class EntryStore(ABC, Generic[E]):
 
     table: ClassVar[str]
     kind: ClassVar[Kind]
+    restable: ClassVar[str] = "1"
+    """Which rows of this kind may rest, as a condition on them."""
 
     def __init__(self, db: Database, accounts: Accounts) -> None:
         self._db = db
@@ -121,7 +123,8 @@ class EntryStore(ABC, Generic[E]):
                 return False
             await self._db.execute(
                 f"UPDATE {self.table} SET confirmed_at = max(coalesce(confirmed_at, said_at), :at),"
-                " said_at = max(said_at, :at), confidence = max(confidence, :confidence) WHERE id = :id",
+                " said_at = max(said_at, :at), confidence = max(confidence, :confidence), cold_at = NULL"
+                " WHERE id = :id",
                 {"at": stamp(citation.at), "confidence": confidence, "id": id_},
             )
             return True
@@ -218,6 +221,56 @@ class EntryStore(ABC, Generic[E]):
             f"UPDATE {self.table} SET retired_at = expires_at, reason = 'expired'"
             " WHERE id BETWEEN ? AND ? AND retired_at IS NULL AND expires_at <= ?",
             (owner.first_id, owner.last_id, stamp(now)),
+        )
+
+    async def revive(self, owner: Account, *, now: datetime) -> list[E]:
+        """What was closed as expired at a time that has not come yet at ``now``: the clock was wrong."""
+        return await self._select(owner, "reason = 'expired' AND expires_at > :now", now=stamp(now))
+
+    async def cool(
+        self, owner: Account, *, before: datetime | None, important: float, hard: Sequence[str], now: datetime
+    ) -> tuple[int, int]:
+        """Let rest what was neither said, confirmed nor used since ``before``; wake what does not rest any more.
+
+        Nothing above ``important`` rests, no attribute in ``hard``, no event that is to come; with None nothing at
+        all. Returns how many were laid to rest, and how many woken.
+        """
+        values = {
+            "lo": owner.first_id,
+            "hi": owner.last_id,
+            "now": stamp(now),
+            "before": None if before is None else stamp(before),
+            "important": important,
+            "hard": json.dumps(list(hard)),
+        }
+        rests = (
+            "(:before IS NOT NULL AND importance <= :important AND"
+            " max(said_at, created_at, coalesce(confirmed_at, 0), coalesce(used_at, 0)) < :before"
+            f" AND {self.restable})"
+        )
+        mine = f"UPDATE {self.table} SET cold_at = :cold WHERE id BETWEEN :lo AND :hi AND"
+        async with self._db.transaction():
+            woken = await self._db.execute(f"{mine} cold_at IS NOT NULL AND NOT ({rests})", {**values, "cold": None})
+            rested = await self._db.execute(
+                f"{mine} cold_at IS NULL AND retired_at IS NULL AND {rests}",
+                {**values, "cold": stamp(now)},
+            )
+        return rested, woken
+
+    async def cold(self, owner: Account) -> list[int]:
+        """The open memories that rest."""
+        rows = await self._db.fetch(
+            f"SELECT id FROM {self.table} WHERE id BETWEEN ? AND ? AND cold_at IS NOT NULL AND retired_at IS NULL",
+            (owner.first_id, owner.last_id),
+        )
+        return [int(row["id"]) for row in rows]
+
+    async def folded(self, owner: Account, reasons: Sequence[str]) -> list[E]:
+        """The visible memories that were folded into another for one of these reasons."""
+        return await self._select(
+            owner,
+            "retired_at IS NOT NULL AND successor IS NOT NULL AND reason IN (SELECT value FROM json_each(:reasons))",
+            reasons=json.dumps(list(reasons)),
         )
 
     async def ended(self, owner: Account) -> list[E]:
@@ -414,4 +467,5 @@ def _provenance(row: sqlite3.Row, citations: tuple[Citation, ...]) -> Provenance
         asked_at=moment(row["asked_at"]),
         ended_at=moment(row["ended_at"]),
         ended_by=row["ended_by"],
+        cold_at=moment(row["cold_at"]),
     )

@@ -26,10 +26,11 @@ from memory.forget import Forgetting, Plan
 from memory.freshness import Freshness
 from memory.housekeeping import Housekeeping
 from memory.index import Indexes
-from memory.jobs import Job, Runs, run_due
+from memory.jobs import Job, JobRun, Runs, run_due
 from memory.journal import Journal, Line
 from memory.linking import Linking
 from memory.lists import Lists
+from memory.merging import Merging
 from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, ProfileLine, Recollection
 from memory.moving import Moves
 from memory.nulls import Nulls
@@ -121,6 +122,8 @@ class Memory:
         self._indexes = Indexes(self._stores)
         self.sharing = Sharing(db, self._stores, self._indexes, self._together)
         """Where the owner's memories may be used."""
+        self.merging = Merging(db, self._stores, self._indexes)
+        """What was folded into one, and the way back."""
         self._gate = Gate(db, self._stores)
         self._rezoning = Rezoning(db, self._accounts, self._stores.timeline, self._indexes)
         self._moves = Moves(db)
@@ -504,6 +507,10 @@ class Memory:
     def jobs(self) -> tuple[Job, ...]:
         """The housekeeping, for a scheduler to run."""
         return self._housekeeping.jobs
+
+    async def job_runs(self) -> list[JobRun]:
+        """What each job did last, and when."""
+        return await self._runs.all()
 
     async def run_due(self, *, now: datetime) -> dict[str, Mapping[str, int]]:
         """Run the jobs whose time has come at ``now``; returns what each did."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from config.settings import Settings
 from memory.accounts import Accounts
+from memory.cooling import Cooling
 from memory.distill import Distiller
 from memory.fleeting import Fleeting
 from memory.forget import ErasureError, Forgetting
@@ -67,6 +68,7 @@ class Housekeeping:
         self._fleeting = fleeting
         self._freshness = freshness
         self._distiller = distiller
+        self._cooling = Cooling(stores, days=settings.memory.cool_days)
 
     @property
     def jobs(self) -> tuple[Job, ...]:
@@ -79,6 +81,7 @@ class Housekeeping:
             Job("expire", HOURLY, self.expire),
             Job("seal", HOURLY, self.seal),
             Job("merge", DAILY, self.merge),
+            Job("cool", DAILY, self.cool),
             Job("trim", DAILY, self.trim),
             Job("second chance", DAILY, self.second_chance),
             Job("usage", ALWAYS, self.usage),
@@ -165,14 +168,27 @@ class Housekeeping:
             log.info("vectors wait: %s", error)
 
     async def expire(self, now: datetime) -> Mapping[str, int]:
-        """Close what has outlived its time."""
-        expired = 0
+        """Close what has outlived its time, and open again what a clock gone wrong had closed before its time."""
+        expired = revived = 0
         for owner in await self._accounts.all():
-            count = sum([await store.expire(owner, now=now) for store in self._stores.entries])
-            if count:
+            async with self._stores.db.transaction():
+                early = [entry for store in self._stores.entries for entry in await store.revive(owner, now=now)]
+                back = await self._gate.restore(owner, early, now=now) if early else []
+                count = sum([await store.expire(owner, now=now) for store in self._stores.entries])
+            if count or back:
                 self._indexes.forget(owner)
-            expired += count
-        return {"expired": expired}
+            expired, revived = expired + count, revived + len(back)
+        return {"expired": expired, "revived": revived}
+
+    async def cool(self, now: datetime) -> Mapping[str, int]:
+        """Let rest what has been of no use for a long time."""
+        cooled = warmed = 0
+        for owner in await self._accounts.all():
+            rested, woken = await self._cooling.cool(owner, now=now)
+            if rested or woken:
+                self._indexes.forget(owner)
+            cooled, warmed = cooled + rested, warmed + woken
+        return {"cooled": cooled, "warmed": warmed}
 
     async def seal(self, now: datetime) -> Mapping[str, int]:
         """Make ready what recall needs of old rows; a change since the last time may have undone some of it."""

@@ -122,6 +122,7 @@ class OwnerIndex:
         self.people: dict[str, int] = {}
         self.speakers: set[str] = set()
         self.spans: dict[int, Span] = {}
+        self.cold: frozenset[int] = frozenset()
         self.newest = 0
         self.last_vector = 0
         self.last_chunk = 0
@@ -203,6 +204,15 @@ class OwnerIndex:
         near = ((id_, self.parts.nearest(row, self.vectors, question)) for id_, row in places if row is not None)
         return {id_: span for id_, span in near if span is not None}
 
+    def resting(self, words: Sequence[str]) -> NDArray[np.bool_]:
+        """The rows that rest and hold none of a question's rare words: only exact words wake them."""
+        rests = np.isin(self.rows["id"], list(self.cold))
+        for word in self.rare(words) if self.cold else ():
+            hits = self.postings.find(word)
+            if hits is not None:
+                rests[hits.rows] = False
+        return np.asarray(rests)
+
     def rare(self, words: Sequence[str]) -> frozenset[str]:
         """Those of a question's words that few rows hold; Han characters that are no word are not among them."""
         few = max(RARE_ROWS, len(self.rows) * RARE_SHARE)
@@ -273,6 +283,7 @@ class _News(NamedTuple):
     units: list[Unit]
     chunks: list[Chunk]
     vectors: VectorRows
+    cold: frozenset[int]
 
 
 class Indexes:
@@ -341,7 +352,7 @@ class Indexes:
             # A turn's worth is read in one trip; of more, others' reading need not wait for all.
             few = newest - max(index.newest, owner.first_id) <= _FEW_NEWS
             news = await (stores.db.together(reading) if few else reading())
-        units, chunks, rows = news
+        units, chunks, rows, index.cold = news
         await off_loop(partial(index.add, units), size=len(units) * _ROWS_A_UNIT)
         index.add_chunks(chunks)
         await off_loop(partial(index.add_vectors, rows.hashes, rows.matrix, last=rows.last), size=len(rows.hashes))
@@ -352,12 +363,14 @@ class Indexes:
         """What came behind what an index holds."""
         stores, embeddings = self._stores, self._stores.embeddings
         units = await read_units(stores, owner, after=known.newest, upto=newest)
+        cold = frozenset([id_ for store in stores.entries for id_ in await store.cold(owner)])
         if embeddings.model is None:
-            return _News(units, [], NO_ROWS)
+            return _News(units, [], NO_ROWS, cold)
         return _News(
             units,
             await embeddings.chunks(owner, after=known.last_chunk),
             await embeddings.rows(owner, after=known.last_vector),
+            cold,
         )
 
     async def _open(self, owner: Account, index: OwnerIndex, newest: int) -> _News | None:

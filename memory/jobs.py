@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import logging
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from memory.clock import moment, stamp
-from memory.db import Database
+from memory.db import Database, inspect, migrations
 
 log = logging.getLogger(__name__)
+
+_RUNS = "SELECT name, finished_at, did_at, counts, failures FROM job_runs ORDER BY name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,20 @@ class Job:
     name: str
     every: timedelta
     run: Callable[[datetime], Awaitable[Mapping[str, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """What is known of a job: when it last came to its end (None: never), when it last did something and what.
+
+    ``failures`` counts the runs that broke off since. Times are aware UTC.
+    """
+
+    name: str
+    finished_at: datetime | None
+    did_at: datetime | None
+    counts: Mapping[str, int]
+    failures: int
 
 
 class Runs:
@@ -40,13 +60,46 @@ class Runs:
         # A clock that was set back must not silence a job until it has caught up.
         return bool(now - last >= job.every or last > now)
 
-    async def finished(self, job: Job, *, now: datetime) -> None:
-        """Note that ``job`` ran to its end."""
+    async def finished(self, job: Job, counts: Mapping[str, int], *, now: datetime) -> None:
+        """Note that ``job`` ran to its end; of a run that did something also what, until the next one that does."""
+        did = any(counts.values())
         await self._db.execute(
-            "INSERT INTO job_runs (name, finished_at) VALUES (:name, :at)"
-            " ON CONFLICT (name) DO UPDATE SET finished_at = :at",
-            {"name": job.name, "at": stamp(now)},
+            "INSERT INTO job_runs (name, finished_at, did_at, counts) VALUES (:name, :at, :did_at, :counts)"
+            " ON CONFLICT (name) DO UPDATE SET finished_at = :at, failures = 0, did_at = coalesce(:did_at, did_at),"
+            " counts = iif(:did_at IS NULL, counts, :counts)",
+            {
+                "name": job.name,
+                "at": stamp(now),
+                "did_at": stamp(now) if did else None,
+                "counts": json.dumps(dict(counts)) if did else "{}",
+            },
         )
+
+    async def failed(self, job: Job) -> None:
+        """Count that ``job`` broke off; it is due again at once."""
+        await self._db.execute(
+            "INSERT INTO job_runs (name, finished_at, failures) VALUES (:name, 0, 1)"
+            " ON CONFLICT (name) DO UPDATE SET failures = failures + 1",
+            {"name": job.name},
+        )
+
+    async def all(self) -> list[JobRun]:
+        """What is known of each job, in the order of their names."""
+        return [_run(row) for row in await self._db.fetch(_RUNS)]
+
+
+def last_runs(path: Path) -> list[JobRun]:
+    """What a file tells of its jobs, only read; nothing for one that is new or of an older version."""
+    if inspect(path) < migrations()[-1][0]:
+        return []
+    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        connection.row_factory = sqlite3.Row
+        return [_run(row) for row in connection.execute(_RUNS)]
+
+
+def _run(row: sqlite3.Row) -> JobRun:
+    finished = moment(row["finished_at"]) if row["finished_at"] else None
+    return JobRun(row["name"], finished, moment(row["did_at"]), json.loads(row["counts"]), row["failures"])
 
 
 async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[str, Mapping[str, int]]:
@@ -62,8 +115,9 @@ async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[s
             counts = await job.run(now)
         except Exception:
             log.exception("job %s failed; it will be tried again", job.name)
+            await runs.failed(job)
             continue
-        await runs.finished(job, now=now)
+        await runs.finished(job, counts, now=now)
         done[job.name] = counts
         if any(counts.values()):
             log.info("job %s: %s", job.name, dict(counts))

@@ -143,6 +143,8 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
         return Judged()
     ranking = rank(index, question, pool, now=limits.now, background=foreign.background)
     offered = pool & ~np.isin(index.rows["id"], list(limits.exclude))
+    if index.cold:
+        offered &= ~index.resting(question.terms)
     if not limits.threshold:
         best = _first(ranking.total, offered)
         candidates = _candidates(index, ranking, best, ["full"] * len(best))

@@ -158,6 +158,7 @@ class Provenance:
     ended_at: datetime | None = None
     ended_by: int | None = None
     overtaken: datetime | None = None
+    cold_at: datetime | None = None
 
     @property
     def unsure(self) -> bool:

@@ -29,6 +29,8 @@ SHARED: Final = 0.8
 SHARED_IF_SURE: Final = 0.4
 """The same where more speaks for it: the newer one tells of a change, counts the very thing that is asked for, or
 holds a number that the question names. Who corrects a number does not tell the whole story again."""
+OF_QUESTION: Final = 0.4
+"""Share of a question's words that both must say where it is not plain which of them name the thing."""
 LONGEST_READ: Final = 2_000
 """Characters of a text that are looked at; what a long text tells of itself stands at its beginning."""
 CHANGE_NEAR: Final = 48
@@ -59,6 +61,8 @@ _CHANGES: Final = re.compile(
     r"|improved|extended|moved|changed|switched|up to|down to|postponed|rescheduled|pushed)\b"
     r"|现在|如今|目前|最近|改[成到为期]|换[成到]|[涨升降减加增调提]到|变[成为]|推迟|提前到|更新|最新|新的"
 )
+_PRESENT: Final = re.compile(r"现在|如今|目前|最近|\b(?:now|currently|at present|right now)\b", re.IGNORECASE)
+"""What every such question means, whether it says so or not."""
 _THING: Final = re.compile(
     r"\bhow (?:many|much) (?P<counted>.+?) (?:have|has|do|does|are|is|am|can|will|should|would|could)\b"
     r"|\b(?:what|when)(?:'s| is| are) (?P<asked>.+?)(?: (?:of|for|in|to|on|at|when|after|from|with|using)\b|[?.,!]|$)"
@@ -129,15 +133,16 @@ class _Said:
 
     def replaces(self, other: _Said, asked: _Asked) -> bool:
         """Whether this is another value of the same thing."""
-        if self.value == other.value or self.time != other.time or other.named > self.named:
+        if self.value == other.value or self.time != other.time or (asked.named and not self.named):
             return False
         counted = self.unit & other.unit
         alike = self.time or counted or self.unit == other.unit or (self.changed and not self.unit)
         the_very_thing = any(asked.words.get(word) == 1.0 for word in counted)
         sure = self.changed or self.named > other.named or the_very_thing
         both = self.beside & other.beside
+        told = asked.thing <= both if asked.thing else asked.weight(both) >= OF_QUESTION * sum(asked.words.values())
         need = (SHARED_IF_SURE if sure else SHARED) * asked.weight(other.beside)
-        return bool(alike) and asked.thing <= both and asked.weight(both) >= max(1.0, need)
+        return bool(alike) and told and asked.weight(both) >= max(1.0, need)
 
 
 def asks_now(question: str) -> bool:
@@ -155,7 +160,7 @@ def newer_first(question: str, candidates: Sequence[Contender], told: Mapping[in
     """
     if not asks_now(question):
         return tuple(candidates)
-    words = [word for word in query_terms(question) if not any(map(str.isdigit, word))]
+    words = [word for word in query_terms(_PRESENT.sub(" ", question)) if not any(map(str.isdigit, word))]
     asked = _Asked(
         dict(zip(words, weights(words), strict=True)),
         frozenset(_plain(each) for each in _VALUE.finditer(folded(question))),

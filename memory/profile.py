@@ -17,6 +17,7 @@ class Profile(EntryStore[ProfileLine]):
 
     table = "profile"
     kind = "profile"
+    restable = "subject != 'self' AND attribute NOT IN (SELECT value FROM json_each(:hard))"
 
     async def slot(self, owner: Account, subject: str, attribute: str) -> list[ProfileLine]:
         """The open lines of one slot, oldest first."""

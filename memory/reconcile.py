@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Protocol
 
 from memory import lifetimes
+from memory.apart import Apart
 from memory.batches import MAX_RETIREMENTS, Batch, as_said, by_time, is_told_by, refusal
 from memory.db import Database
 from memory.doubles import doubles
@@ -54,6 +55,7 @@ class Gate:
     def __init__(self, db: Database, stores: Shelf) -> None:
         self._db = db
         self._stores = stores
+        self._apart = Apart(db)
 
     async def admit(
         self, owner: Account, candidates: Sequence[Candidate], *, audience: int, now: datetime
@@ -80,9 +82,10 @@ class Gate:
         async with self._db.transaction():
             batch = Batch(owner, PRIVATE, now, {})
             merged: list[Decision] = []
+            apart = await self._apart.pairs(owner)
             for kind in ("profile", "event", "fact"):
                 live = await self._store(kind).live(owner, now=now)
-                for kept, double in doubles(live):
+                for kept, double in doubles(live, apart):
                     if len(merged) < MAX_RETIREMENTS:
                         merged.append(await self._merge(batch, kept, double))
         return merged
@@ -94,12 +97,15 @@ class Gate:
         place without a memory. At most MAX_RETIREMENTS a call; :meth:`undo` takes them back by ``now``.
         """
         async with self._db.transaction():
+            apart = await self._apart.pairs(owner)
             asked = [entry for pair, _ in ruled for entry in (pair.earlier, pair.later)]
             found = await self._anywhere(owner, [entry.id for entry in asked])
             decisions: list[Decision] = []
             # What is over first: a memory that is confirmed by a double would be another one than was asked about.
             for pair, ruling in sorted(ruled, key=lambda each: each[1] != "supersedes"):
                 if any(found.get(entry.id) != entry for entry in (pair.earlier, pair.later)):
+                    continue
+                if ruling == "same" and (pair.earlier.id, pair.later.id) in apart:
                     continue
                 both = await self._anywhere(owner, [pair.earlier.id, pair.later.id])
                 if not all(entry.provenance.live(now) for entry in both.values()):
@@ -176,7 +182,7 @@ class Gate:
             verdict = judge(as_said(entry), others, Setting(entry.provenance.audience, batch.now))
             if await self._weighed_again(batch, entry, verdict):
                 if usurper is not None and not fresh:
-                    await self._store(usurper.kind).uncite(batch.owner, usurper.id, _lent(entry, usurper))
+                    await self._store(usurper.kind).uncite(batch.owner, usurper.id, lent(entry, usurper))
                 reopened.append(await self._reread(batch, entry.kind, entry.id))
         if usurper is not None and fresh and reopened:
             await self._void(batch.owner, usurper, successor=reopened[-1].id, now=batch.now)
@@ -356,7 +362,7 @@ def _undoable(entry: Entry, at: datetime, reasons: Collection[str]) -> bool:
     return reason not in {"duplicate", "outdated", "expired", UNDONE} and (not reasons or reason in reasons)
 
 
-def _lent(entry: Entry, usurper: Entry) -> list[int]:
+def lent(entry: Entry, usurper: Entry) -> list[int]:
     """The messages whose words a memory lent to the one it was folded into; that one keeps at least one of its own."""
     lent = {citation.message for citation in entry.provenance.citations if citation in usurper.provenance.citations}
     return [] if lent >= {citation.message for citation in usurper.provenance.citations} else sorted(lent)

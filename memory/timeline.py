@@ -17,6 +17,7 @@ class Timeline(EntryStore[Event]):
 
     table = "timeline"
     kind = "event"
+    restable = "rrule IS NULL AND end_at < :before"
 
     async def between(self, owner: Account, start: datetime, end: datetime) -> list[Event]:
         """The open events that overlap ``[start, end)``, and every recurring one that began before ``end``."""

@@ -97,7 +97,7 @@ class Traces:
         used = json.dumps(rested_on(data))
         for table in _MEMORIES if used != "[]" else ():
             await self._db.execute(
-                f"UPDATE {table} SET uses = uses + 1, used_at = max(coalesce(used_at, :at), :at)"
+                f"UPDATE {table} SET uses = uses + 1, used_at = max(coalesce(used_at, :at), :at), cold_at = NULL"
                 " WHERE id IN (SELECT value FROM json_each(:used)) AND id BETWEEN :lo AND :hi",
                 {"at": stamp(at), "used": used, "lo": owner.first_id, "hi": owner.last_id},
             )

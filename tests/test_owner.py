@@ -9,6 +9,8 @@ import pytest
 
 import memory.accounts
 import memory.answering
+import memory.apart
+import memory.cooling
 import memory.departures
 import memory.disclosing
 import memory.distill
@@ -23,6 +25,7 @@ import memory.forget
 import memory.journal
 import memory.linking
 import memory.lists
+import memory.merging
 import memory.moving
 import memory.overview
 import memory.pages
@@ -50,6 +53,9 @@ WALKED: tuple[type, ...] = (
     Memory,
     memory.accounts.Chats,
     memory.answering.Answering,
+    memory.apart.Apart,
+    memory.cooling.Cooling,
+    memory.merging.Merging,
     memory.disclosing.Disclosures,
     memory.distill.Distiller,
     memory.echoes.Echoes,
@@ -93,6 +99,7 @@ WITHOUT_OWNER = {
     ("Memory", "close"): "closes the file",
     ("Memory", "account"): "this is where an owner comes from",
     ("Memory", "known_account"): "this is where an owner comes from",
+    ("Memory", "job_runs"): "names of jobs, times and counts, no memory",
     ("Memory", "run_due"): "housekeeping goes owner by owner inside",
     ("Memory", "notices"): "gives each notice with its owner",
     ("Memory", "author_of"): "this is where an owner comes from: a deletion names a message, not who wrote it",

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from bot.commands.folding import MERGE, Folding
 from bot.commands.order import Order, Pressed, Run, excerpt
 from bot.commands.shown import shown
 from bot.message import Button, Reply
@@ -41,9 +42,11 @@ _MEANS_ALL: Final = frozenset({"all", "全部"})
 class Forgetting:
     """``/forget``, ``/undo``."""
 
-    def __init__(self, memory: Memory, clock: Clock) -> None:
+    def __init__(self, memory: Memory, clock: Clock, folding: Folding) -> None:
+        """``folding`` answers ``/undo merge``."""
         self._memory = memory
         self._clock = clock
+        self._folding = folding
 
     @property
     def runs(self) -> Mapping[str, Run]:
@@ -163,6 +166,8 @@ class Forgetting:
         return Reply(text, (undo,), private=True)
 
     async def _undo(self, order: Order) -> Reply:
+        if (found := MERGE.fullmatch(order.words.strip())) is not None:
+            return await self._folding.undo(order, found["number"])
         return await self._undone(order.owner, None, now=self._clock(), asked_at=order.message.at)
 
     async def _undone(
@@ -187,7 +192,7 @@ def _moment(since: datetime | None, owner: Account) -> str:
 
 def _is_typed(words: str) -> bool:
     """Whether somebody typed that all of it is to go, in any language, with or without its commas."""
-    return any(_letters(words) == _letters(phrase("forget.phrase", language)) for language in ("en", "zh"))
+    return any(_letters(words) == _letters(phrase("forget.phrase", language)) for language in ("en", "zh", "zh-TW"))
 
 
 def _letters(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from bot.commands.choosing import Choosing
 from bot.commands.disclosing import Disclosing
 from bot.commands.explaining import Explaining
+from bot.commands.folding import Folding
 from bot.commands.forgetting import Forgetting
 from bot.commands.linking import Linking
 from bot.commands.order import EXCERPT, Group, Order, Pressed, Run
@@ -70,6 +71,7 @@ class Commands:
 
     def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
         self._choosing = Choosing(memory, clock)
+        folding = Folding(memory, clock)
         self._groups: tuple[Group, ...] = (
             Talking(memory, clock, lambda: NAMES),
             Seeing(memory, clock),
@@ -77,7 +79,8 @@ class Commands:
             Remembering(memory),
             Pausing(memory),
             Disclosing(memory, clock, settings),
-            Forgetting(memory, clock),
+            Forgetting(memory, clock, folding),
+            folding,
             Sharing(memory, clock),
             Linking(memory, clock),
             self._choosing,

@@ -24,7 +24,8 @@ class Shown:
 
     ``when`` is the time of an event, the next one if it ``recurs``; ``since`` the day it was said; ``until`` the day
     on which it expires, if that is soon. ``shared`` tells that it may be used everywhere, ``grouped`` that it belongs
-    to a group, ``outdated`` the day on which another account of the same person said otherwise.
+    to a group, ``outdated`` the day on which another account of the same person said otherwise, ``resting`` that
+    only its own words bring it back.
     """
 
     number: int
@@ -40,6 +41,7 @@ class Shown:
     shared: bool
     grouped: bool
     outdated: str
+    resting: bool = False
 
 
 def shown(entry: Entry, owner: Account, number: int, *, now: datetime | None = None) -> Shown:
@@ -64,6 +66,7 @@ def shown(entry: Entry, owner: Account, number: int, *, now: datetime | None = N
         shared=entry.provenance.audience == EVERYWHERE,
         grouped=entry.provenance.audience not in (PRIVATE, EVERYWHERE),
         outdated="" if overtaken is None else overtaken.astimezone(zone).date().isoformat(),
+        resting=entry.provenance.cold_at is not None,
     )
 
 
