@@ -23,6 +23,7 @@ from memory.exporting import Exports
 from memory.facts import Facts
 from memory.fleeting import Fleeting
 from memory.forget import Forgetting, Plan
+from memory.forget_together import ForgettingTogether
 from memory.freshness import Freshness
 from memory.housekeeping import Housekeeping
 from memory.index import Indexes
@@ -151,13 +152,16 @@ class Memory:
             pauses=self.pauses,
             echoes=echoes,
         )
-        self.forgetting = Forgetting(
+        forgetting = Forgetting(
             db,
             self._stores,
             self._sessions,
             timedelta(minutes=settings.forget.undo_minutes),
             echoes,
             changed=self._changed,
+        )
+        self.forgetting = ForgettingTogether(
+            db, forgetting, self._accounts, self._chats, persons=persons, stores=self._stores
         )
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
@@ -177,7 +181,7 @@ class Memory:
             self._accounts,
             self._sessions,
             self._stores,
-            forgetting=self.forgetting,
+            forgetting=forgetting,
             rezoning=self._rezoning,
             gate=self._gate,
             indexes=self._indexes,

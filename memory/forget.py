@@ -230,6 +230,16 @@ class Forgetting:
         self._changed(owner)
         return found if shown else None
 
+    async def empty(self, owner: Account, chat: int, *, now: datetime) -> Deletion:
+        """Open a deletion that hides nothing yet, asked for in the chat of this number. Needs an open transaction."""
+        deletion = await self._stores.promises.delete(owner, chat, at=now, erase_at=now + self._undo)
+        counts = {"memories": 0, "messages": 0, "replies": 0}
+        return await self._stores.promises.counted(owner, deletion, counts)
+
+    def changed(self, owner: Account) -> None:
+        """Tell that the owner's visible memory is another one now."""
+        self._changed(owner)
+
     async def erase_due(self, owner: Account, *, now: datetime) -> list[Deletion]:
         """Erase what has waited long enough; see :meth:`memory.erasing.Erasing.erase_due`."""
         return await self._erasing.erase_due(owner, now=now)
