@@ -399,7 +399,7 @@ class Memory:
         The old answer is erased, and ``command``, which asks for this, waits no more. "busy" when the last message
         still waits for its answer, "nothing" when there is none that could be answered again.
         """
-        found = await self._answering.again(owner, chat, command.id)
+        found = await self._answering.again(owner, chat, command)
         self._indexes.forget(owner)
         return found
 

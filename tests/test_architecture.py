@@ -21,11 +21,9 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "accounts", "apart", "db", "departures", "disclosing", "embedding", "entries", "erasures", "facts",
-        "fleeting", "jobs",
-        "journal",
-        "moving", "nulls", "pages", "pauses", "persons", "profile", "promises", "reader", "sealed", "sessions", "space",
-        "timeline", "traces", "usage", "waiting", "wanting",
+        "accounts", "apart", "db", "departures", "disclosing", "embedding", "entries", "erasures", "facts", "fleeting",
+        "jobs", "journal", "moving", "nulls", "pages", "pauses", "persons", "profile", "promises", "reader",
+        "scrubbing", "sealed", "sessions", "space", "timeline", "traces", "usage", "waiting", "wanting",
     )
 )  # fmt: skip
 """The files that speak SQL."""
