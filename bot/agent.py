@@ -160,7 +160,7 @@ class Agent:
         if last.command is not None:
             try:
                 with written(last.owner.language):
-                    await self._obey(last, Order(last.owner, last.chat, last.message, *last.command), sink)
+                    await self._obey(last, _order(last, *last.command), sink)
             except Apology:
                 await self._settle(turn)
                 raise
@@ -428,6 +428,11 @@ class Agent:
     def _seen(self, trace: TurnTrace) -> None:
         if self._watch is not None:
             self._watch(trace)
+
+
+def _order(said: Said, name: str, words: str) -> Order:
+    quote = said.incoming.reply_to
+    return Order(said.owner, said.chat, said.message, name, words, None if quote is None else quote.message_id)
 
 
 def _discreet(reply: Reply, owner: Account, chat: Chat) -> Reply:

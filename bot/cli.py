@@ -23,6 +23,7 @@ from bot import check as checks
 from bot.bench import abstain as bench_abstain
 from bot.bench import cost as bench_cost
 from bot.bench import delivery as bench_delivery
+from bot.bench import forgetting as bench_forgetting
 from bot.bench import peers as bench_peers
 from bot.bench import recall as bench_recall
 from bot.bench import speed as bench_speed
@@ -230,6 +231,18 @@ def delivery_bench(
 ) -> None:
     """Measure how answers reach many chats at once, some of them flooded."""
     _look(lambda: bench_delivery.main(chats=chats, frames=frames, as_json=as_json))
+
+
+@bench.command(name="forget")
+def forget_bench(
+    people: Annotated[int, typer.Option(min=0, help="Other people in the file.")] = 1_000,
+    each: Annotated[int, typer.Option(min=1, help="Facts of each of them.")] = 1_000,
+    facts: Annotated[int, typer.Option(min=1, help="Facts of the one who is erased.")] = 10_000,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Erase one person with a large memory beside many others: seconds, bytes, and a search for what is left."""
+    _look(lambda: bench_forgetting.main(people=people, each=each, facts=facts, as_json=as_json))
 
 
 @bench.command(name="write")

@@ -16,6 +16,7 @@ from memory.journal import Line
 from memory.lexicon import is_question
 from memory.lists import Listed, Page
 from memory.overview import Overview, next_time
+from memory.reasons import Explained, Fate, Reason, rests_on_memory
 from memory.recall import SCORE_TERMS, RecallOptions
 from memory.revising import Revision
 from memory.rules import (
@@ -41,6 +42,8 @@ __all__ = [
     "Calibration",
     "Choice",
     "DatabaseError",
+    "Explained",
+    "Fate",
     "Heard",
     "Line",
     "Listed",
@@ -53,6 +56,7 @@ __all__ = [
     "Plan",
     "PrivateOnlyError",
     "Question",
+    "Reason",
     "RecallOptions",
     "Revision",
     "Spent",
@@ -72,6 +76,7 @@ __all__ = [
     "last_runs",
     "next_time",
     "off_the_record",
+    "rests_on_memory",
     "sample_texts",
     "wants_forgetting",
     "wants_remembering",

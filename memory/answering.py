@@ -168,10 +168,10 @@ class Answering:
                 await self._stores.waits.add(owner, message)
         return len(replies)
 
-    async def again(self, owner: Account, chat: Chat, command: int) -> Waiting | Literal["nothing", "busy"]:
+    async def again(self, owner: Account, chat: Chat, command: Message) -> Waiting | Literal["nothing", "busy"]:
         """Have the owner's last message in a chat wait for another answer, which takes the place of the one it had.
 
-        That and its traces are erased; line ``command``, which asks for it, waits no more. "busy" when the last
+        That and its traces are erased; ``command``, which asks for it, waits no more. "busy" when the last
         message still waits, "nothing" when there is none, or none with words.
         """
         async with self._db.transaction():
@@ -179,6 +179,8 @@ class Answering:
             said = await self._stores.journal.last_asked(owner, chat)
             if said is None or not said.text:
                 return "nothing"
+            if said.fleeting and said.session != command.session:
+                return "nothing"  # That talk is over, and with it what was off the record.
             if await self._stores.waits.waits(owner, said.id):
                 return "busy"
             replies = [reply.id for reply in await self._stores.journal.answers_to(owner, [said.id])]
@@ -186,7 +188,7 @@ class Answering:
             await self.erase(owner, replies)
             await self._stores.waits.add(owner, said.id)
             await self._stores.waits.rewrite(owner, said.id, shown)
-            await self._stores.waits.remove(owner, [command])
+            await self._stores.waits.remove(owner, [command.id])
             waits = [wait for wait in await self._stores.waits.all(owner) if wait.id == said.id]
             found = await self._take_up(owner, waits[0])
         return "nothing" if found is None else found

@@ -21,6 +21,7 @@ from typing import Any, Final, TypeVar
 import aiosqlite
 
 from memory.reader import Reader
+from memory.scrubbing import FEW, MOST_ROUNDS, NOTES, NewFile, discard, forgetting_notes, keys, noting
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,8 @@ APPLICATION_ID: Final = 0x7EC011EC
 DATABASE_NAME: Final = "recollect.db"
 """Name of the file in the data folder."""
 BUSY_SECONDS: Final = 10.0
+PATIENCE_MS: Final = 200
+"""How long a rewritten file waits for another process to let go of the old one."""
 PAGE_BYTES: Final = 8_192
 Parameters = Mapping[str, Any] | Sequence[Any]
 
@@ -47,6 +50,7 @@ class Database:
         self._writer = writer
         self._reader = reader
         self._lock = asyncio.Lock()
+        self._scrubbing = asyncio.Lock()
         self._inside: asyncio.Task[Any] | None = None
 
     @classmethod
@@ -70,7 +74,7 @@ class Database:
 
     async def close(self) -> None:
         """Wait for a running write, fold the log into the file and close both connections."""
-        async with self._lock:
+        async with self._scrubbing, self._lock:
             await self._reader.close()
             await self._writer.close()
 
@@ -151,14 +155,102 @@ class Database:
 
         ``secure_delete`` overwrites a row when it goes, but not the copies that page splits left behind, and
         the log keeps old pages until it is truncated. The copies that migrations left beside the file go, too.
-        Costs a second for about 100 MB, in which writes wait.
-        Raises DatabaseError if a reader held the log open.
+        Costs a second for about 100 MB, in which everybody goes on: the new file is written beside the old one
+        (:mod:`memory.scrubbing`), and only to put it in its place do writes and reads wait for a moment. Where
+        another process has the file open it is rewritten in place instead, and writes wait for all of it.
+        Raises DatabaseError if the file cannot be rewritten; it is as before then.
         """
+        async with self._scrubbing:
+            tables = await asyncio.to_thread(keys, self.path)
+            new = NewFile(self.path, tables)
+            try:
+                placed = await self._rewrite(new, tables)
+            except (sqlite3.Error, OSError) as error:
+                raise DatabaseError(f"{self.path} could not be rewritten: {error}") from error
+            finally:
+                await _uncancelled(asyncio.to_thread(discard, self.path))
+            if not placed:
+                log.warning("%s is open elsewhere, too: it is rewritten in place, and writes wait", self.path)
+                await self._vacuum()
+            await asyncio.to_thread(_drop_copies, self.path)
+
+    async def _rewrite(self, new: NewFile, tables: Mapping[str, str]) -> bool:
+        """Write a new file and put it in the place of the old one; False when somebody else has that open."""
+        try:
+            async with self._lock:
+                for statement in noting(tables):
+                    await self._writer.execute(statement)
+                begun = await self._data_version()
+            await asyncio.to_thread(new.copy)
+            for _ in range(MOST_ROUNDS):
+                async with self._lock:
+                    changed = await self._changed()
+                await asyncio.to_thread(new.catch_up, changed)
+                if sum(map(len, changed.values())) <= FEW:
+                    break
+            async with self._lock:
+                if await self._data_version() != begun:
+                    return False
+                await _uncancelled(asyncio.to_thread(new.finish, await self._changed()))
+                return await _uncancelled(self._swap(new))
+        finally:
+            async with self._lock:
+                for statement in forgetting_notes(tables):
+                    await self._writer.execute(statement)
+
+    async def _swap(self, new: NewFile) -> bool:
+        """Close the old file, put the new one in its place and open that; False when the old one is not ours alone."""
+        alone = False
+
+        def swap() -> None:
+            if alone:
+                new.take_place()
+
+        def reopened() -> sqlite3.Connection:
+            return _reading(self.path)
+
+        async with self._reader.away(reopened):
+            try:
+                alone = await self._leave_log()
+            finally:
+                if alone:
+                    await self._writer.close()
+                    try:
+                        await asyncio.to_thread(swap)
+                    finally:
+                        self._writer = await _connect(self.path)
+        return alone
+
+    async def _leave_log(self) -> bool:
+        """Fold the log into the file and do without; False when another connection needs it."""
+        await self._writer.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
+        try:
+            rows = list(await self._writer.execute_fetchall("PRAGMA journal_mode = DELETE"))
+        except sqlite3.OperationalError:
+            return False
+        finally:
+            await self._writer.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1_000)}")
+        return bool(rows) and str(rows[0][0]).lower() == "delete"
+
+    async def _data_version(self) -> int:
+        """A number that changes when another connection writes."""
+        return int(next(iter(await self._writer.execute_fetchall("PRAGMA data_version")))[0])
+
+    async def _changed(self) -> dict[str, list[int | str]]:
+        """What has been noted since the last time."""
+        rows = list(await self._writer.execute_fetchall(f"SELECT DISTINCT name, key FROM temp.{NOTES}"))
+        await self._writer.execute(f"DELETE FROM temp.{NOTES}")
+        changed: dict[str, list[int | str]] = {}
+        for name, key in rows:
+            changed.setdefault(name, []).append(key)
+        return changed
+
+    async def _vacuum(self) -> None:
+        """Rewrite the file in place."""
         async with self._lock:
             try:
                 await self._writer.execute("VACUUM")
                 rows = list(await self._writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)"))
-                await asyncio.to_thread(_drop_copies, self.path)
             except sqlite3.OperationalError as error:
                 raise DatabaseError(f"{self.path} could not be rewritten: {error}") from error
         if rows and rows[0][0]:
@@ -206,6 +298,7 @@ def _prepare(path: Path) -> None:
     """Check the file, then migrate it, each migration in one transaction with its number."""
     steps = migrations()
     version = inspect(path)
+    discard(path)
     due = [step for step in steps if step[0] > version]
     if not due:
         return

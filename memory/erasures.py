@@ -14,8 +14,8 @@ _WORDY: Final = ("journal", "profile", "timeline", "facts")
 """Tables whose rows hold words of their owner, and can be hidden."""
 _MARKS: Final = " AND text_hash != x''"
 """Leaves out the marks that stay of a platform's messages: they hold no word."""
-_ABOUT: Final = ("traces", "offers", "chunks")
-"""Tables in an owner's range whose rows hold no words, but tell of rows that do."""
+_ABOUT: Final = ("traces", "offers", "chunks", "segments")
+"""Tables in an owner's range whose rows tell of rows with words, or were made of them."""
 
 
 class Range(NamedTuple):
@@ -158,7 +158,6 @@ class Erasures:
         counts += [
             "SELECT count(*) FROM journal WHERE id BETWEEN :lo AND :upto AND (text != '' OR speaker != '')",
             "SELECT count(*) FROM citations WHERE entry BETWEEN :lo AND :upto",
-            "SELECT count(*) FROM segments WHERE id BETWEEN :lo AND :upto",
             "SELECT count(*) FROM accounts WHERE no = :owner AND name != ''",
         ]
         rows = await self._db.fetch(" UNION ALL ".join(counts), _range(owner) | {"upto": upto, "owner": owner.no})

@@ -25,6 +25,7 @@ from memory.exporting import Exports
 from memory.facts import Facts
 from memory.fleeting import Fleeting
 from memory.forget import Forgetting, Plan
+from memory.forget_together import ForgettingTogether
 from memory.freshness import Freshness
 from memory.housekeeping import Housekeeping
 from memory.index import Indexes
@@ -42,6 +43,7 @@ from memory.persons import Persons
 from memory.ports import Clock, Completer, Embedder, Reranker, TokenCounter
 from memory.profile import Profile
 from memory.promises import Deletion, Notice, Promises
+from memory.reasons import Reasons
 from memory.recall import Recall, RecallOptions
 from memory.reconcile import Gate
 from memory.reserve import Reserve
@@ -55,7 +57,7 @@ from memory.sharing import Sharing
 from memory.stores import Stores
 from memory.timeline import Timeline
 from memory.together import Together
-from memory.traces import Trace, Traces
+from memory.traces import Traces
 from memory.waiting import Waits
 
 log = logging.getLogger(__name__)
@@ -158,13 +160,16 @@ class Memory:
             reserve=reserve,
             echoes=echoes,
         )
-        self.forgetting = Forgetting(
+        forgetting = Forgetting(
             db,
             self._stores,
             self._sessions,
             timedelta(minutes=settings.forget.undo_minutes),
             echoes,
             changed=self._changed,
+        )
+        self.forgetting = ForgettingTogether(
+            db, forgetting, self._accounts, self._chats, persons=persons, stores=self._stores
         )
         self.consenting = Consenting(
             db,
@@ -173,7 +178,7 @@ class Memory:
             self._stores,
             consents=consents,
             reserve=reserve,
-            forgetting=self.forgetting,
+            forgetting=forgetting,
             patience=patience,
             learn=self.learn,
             changed=self._changed,
@@ -184,6 +189,8 @@ class Memory:
         )
         self.overview = Overviews(self._together, self._recall)
         """What is known, in groups a person reads."""
+        self.reasons = Reasons(self._stores, self._together)
+        """Why an answer was as it was."""
         self._freshness = Freshness(
             self._stores.embeddings,
             self._sessions,
@@ -195,7 +202,7 @@ class Memory:
             self._accounts,
             self._sessions,
             self._stores,
-            forgetting=self.forgetting,
+            forgetting=forgetting,
             rezoning=self._rezoning,
             gate=self._gate,
             indexes=self._indexes,
@@ -377,10 +384,7 @@ class Memory:
         return await self._answering.window(owner, chat, now=now, limit=limit, but=but)
 
     async def shown(self, owner: Account, message: int, platform_id: str | None) -> None:
-        """Note that a first message of the answer to a line may go out (None), or the id of one that did.
-
-        Nothing happens for a line that does not wait.
-        """
+        """Note that a first message of the answer to a line may go out (None), or the id of one that did."""
         await self._stores.waits.shown(owner, message, platform_id)
 
     async def unbegun(self, owner: Account, message: int) -> None:
@@ -423,7 +427,7 @@ class Memory:
         The old answer is erased, and ``command``, which asks for this, waits no more. "busy" when the last message
         still waits for its answer, "nothing" when there is none that could be answered again.
         """
-        found = await self._answering.again(owner, chat, command.id)
+        found = await self._answering.again(owner, chat, command)
         self._indexes.forget(owner)
         return found
 
@@ -486,10 +490,6 @@ class Memory:
     async def entries(self, owner: Account, ids: Sequence[int]) -> dict[int, Entry | Message]:
         """The owner's visible memories and journal lines among ``ids``."""
         return await self._together.entries(owner, ids)
-
-    async def why(self, owner: Account, chat: Chat) -> Trace | None:
-        """The trace of the newest reply in a chat."""
-        return await self._stores.traces.latest(owner, chat)
 
     async def plan_forgetting(self, owner: Account, chat: Chat, words: str, *, now: datetime) -> Plan | None:
         """Offer to delete what ``words`` mean; None when nothing matches. Nothing is deleted."""

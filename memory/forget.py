@@ -130,7 +130,7 @@ class Forgetting:
         scope = asked.scope
         # In one transaction, so that every memory the plan could not see has a higher number than the offer.
         async with self._db.transaction():
-            found = await self._find(owner, chat, asked, now=now)
+            found = await self._find(owner, chat, asked)
             if not found:
                 return None
             data = {
@@ -148,7 +148,7 @@ class Forgetting:
         lines = tuple(m for m in reached.lines if chat.private or m.chat == chat.no)
         return Plan(offer.id, tuple(found.entries), lines, scope)
 
-    async def _find(self, owner: Account, chat: Chat, asked: _Asked, *, now: datetime) -> _Found:
+    async def _find(self, owner: Account, chat: Chat, asked: _Asked) -> _Found:
         scope = asked.scope
         said = await self._stores.journal.said(owner)
         entries = [entry for store in self._stores.entries for entry in await store.history(owner)]
@@ -167,8 +167,7 @@ class Forgetting:
             return _Found(named, [m.id for m in await holding(asked.query, [*here, *beside])], also)
         places = await self._stores.journal.places(owner, _cited([*shown, *hidden]))
         if scope.kind == "last":
-            session = await self._sessions.current(owner, chat, now=now)
-            return _last(chat, session, shown, [m for m in here if m.chat == chat.no], places)
+            return _last(chat, shown, [m for m in here if m.chat == chat.no], places)
         bounds = _Bounds(scope, chat, places)
         lines = [m.id for m in (*here, *concealed) if bounds.hold_line(m)]
         return _Found([e for e in shown if bounds.hold(e)], lines, [e for e in hidden if bounds.hold(e)])
@@ -229,6 +228,16 @@ class Forgetting:
                 return None
         self._changed(owner)
         return found if shown else None
+
+    async def empty(self, owner: Account, chat: int, *, now: datetime) -> Deletion:
+        """Open a deletion that hides nothing yet, asked for in the chat of this number. Needs an open transaction."""
+        deletion = await self._stores.promises.delete(owner, chat, at=now, erase_at=now + self._undo)
+        counts = {"memories": 0, "messages": 0, "replies": 0}
+        return await self._stores.promises.counted(owner, deletion, counts)
+
+    def changed(self, owner: Account) -> None:
+        """Tell that the owner's visible memory is another one now."""
+        self._changed(owner)
 
     async def erase_due(self, owner: Account, *, now: datetime) -> list[Deletion]:
         """Erase what has waited long enough; see :meth:`memory.erasing.Erasing.erase_due`."""
@@ -379,23 +388,22 @@ class _Bounds:
         return known == {self.chat.no} or (not known and entry.provenance.audience == self.chat.audience)
 
 
-def _last(
-    chat: Chat, session: int | None, shown: Sequence[Entry], here: Sequence[Message], places: Mapping[int, Place]
-) -> _Found:
-    """What was remembered last of what was said in a chat, in the talk that goes on if there is one.
+def _last(chat: Chat, shown: Sequence[Entry], here: Sequence[Message], places: Mapping[int, Place]) -> _Found:
+    """What was remembered last in the newest talk of a chat, or the last thing said in it when that is nothing.
 
-    Else the last line. Of one message there may be several memories.
+    Of one message there may be several memories.
     """
+    lines = [m for m in here if m.role == "user" and m.text]
+    there = {m for m, place in places.items() if place.chat == chat.no}
+    talk = max([*(m.session for m in lines), *(places[m].session for m in there)], default=0)
     latest: dict[int, list[Entry]] = {}
     for entry in shown:
-        said = [c.message for c in entry.provenance.citations if c.message in places]
-        said = [m for m in said if places[m].chat == chat.no and session in (None, places[m].session)]
-        if said:
+        said = [c.message for c in entry.provenance.citations if c.message in there]
+        if said and places[max(said)].session == talk:
             latest.setdefault(max(said), []).append(entry)
     if latest:
         return _Found(latest[max(latest)])
-    lines = [m for m in here if m.role == "user" and m.text and session in (None, m.session)]
-    return _Found([], [m.id for m in lines[-1:]])
+    return _Found([], [m.id for m in lines if m.session == talk][-1:])
 
 
 def _scope(offer: Offer) -> Scope:

@@ -11,7 +11,7 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, Final, TypeVar
@@ -47,6 +47,27 @@ class Reader:
         except BaseException:
             self._asked.put(None)
             raise
+
+    @contextlib.asynccontextmanager
+    async def away(self, connect: Callable[[], sqlite3.Connection]) -> AsyncIterator[None]:
+        """Have no connection inside the block; what is asked for meanwhile waits for the one opened after it."""
+        gone, back = asyncio.Event(), threading.Event()
+        loop = asyncio.get_running_loop()
+
+        def wait() -> None:
+            if self._connection is not None:
+                self._connection.close()
+            loop.call_soon_threadsafe(gone.set)
+            back.wait()
+            self._connection = connect()
+
+        waiting = asyncio.ensure_future(self._do(wait))
+        try:
+            await gone.wait()
+            yield
+        finally:
+            back.set()
+            await waiting
 
     async def close(self) -> None:
         """Let what was asked for end, then close the connection and end the thread."""

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import stat
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from memory import Line
 from memory import db as database
 from memory.db import APPLICATION_ID, Database, DatabaseError, migrations
+from memory.scrubbing import NewFile, target_of
 from tests.conftest import Clock
 from tests.house import housed
 
@@ -293,6 +298,104 @@ async def test_scrubbing_leaves_no_byte_of_a_deleted_row(db: Database) -> None:
     for file in db.path.parent.iterdir():
         assert marker.encode() not in file.read_bytes(), file.name
     assert len(await names(db)) == 500
+
+
+async def test_what_is_written_while_the_file_is_rewritten_is_in_the_new_one(db: Database) -> None:
+    await db.executemany(ADD, [(f"old {i}",) for i in range(3_000)])
+    whole, started, go_on = NewFile.copy, threading.Event(), threading.Event()
+
+    def slow(new: NewFile) -> None:
+        whole(new)
+        started.set()
+        assert go_on.wait(10)
+
+    with patch.object(NewFile, "copy", slow):
+        scrubbing = asyncio.create_task(db.scrub())
+        await asyncio.to_thread(started.wait, 10)
+        await db.executemany(ADD, [(f"new {i}",) for i in range(500)])
+        await db.execute("DELETE FROM job_runs WHERE name = 'old 7'")
+        await db.execute("UPDATE job_runs SET name = 'changed' WHERE name = 'old 8'")
+        await db.execute("INSERT INTO accounts (platform, user_id, created_at) VALUES ('test', '1', 0)")
+        for _ in range(2):
+            await db.execute(
+                "INSERT INTO spending (account, day, tokens) VALUES (1, 2, 3)"
+                " ON CONFLICT (account, day) DO UPDATE SET tokens = tokens + 1"
+            )
+        go_on.set()
+        await scrubbing
+    found = await names(db)
+    assert len(found) == 3_499
+    assert {"new 0", "new 499", "changed"} <= set(found)
+    assert not {"old 7", "old 8"} & set(found)
+    assert [tuple(row) for row in await db.fetch("SELECT * FROM spending")] == [(1, 2, 4)]
+    assert [tuple(row) for row in await db.fetch("PRAGMA quick_check")] == [("ok",)]
+    await db.execute(ADD, ("after",))
+    assert "after" in await names(db)
+    assert {file.name for file in db.path.parent.iterdir()} == {f"{db.path.name}{end}" for end in ("", "-wal", "-shm")}
+
+
+async def test_the_new_file_is_as_the_old_one_but_for_the_rest_of_what_is_gone(db: Database) -> None:
+    before = await schema(db)
+    await db.execute("INSERT INTO accounts (platform, user_id, created_at) VALUES ('test', '1', 0)")
+    await db.execute("DELETE FROM accounts")
+    await db.scrub()
+    assert await schema(db) == before
+    await db.execute("INSERT INTO accounts (platform, user_id, created_at) VALUES ('test', '2', 0)")
+    # A number that was given out is never given out again.
+    assert [row["no"] for row in await db.fetch("SELECT no FROM accounts")] == [2]
+    assert [tuple(row) for row in await db.fetch("PRAGMA journal_mode")] == [("wal",)]
+    assert db.path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("writes", [True, False])
+async def test_a_file_that_another_process_has_open_is_rewritten_in_place(db: Database, *, writes: bool) -> None:
+    await db.executemany(ADD, [(f"gardenia {i}",) for i in range(500)])
+    await db.execute("DELETE FROM job_runs")
+    with contextlib.closing(sqlite3.connect(db.path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("SELECT count(*) FROM job_runs").fetchall()
+        whole = NewFile.copy
+
+        def meanwhile(new: NewFile) -> None:
+            whole(new)
+            if writes:
+                other.execute(ADD, ("theirs",))
+
+        with patch.object(NewFile, "copy", meanwhile):
+            await db.scrub()
+        other.execute(ADD, ("later",))
+    assert sorted(await names(db)) == ["later"] + ["theirs"] * writes
+    assert b"gardenia" not in db.path.read_bytes()
+
+
+async def test_a_rewriting_that_fails_leaves_the_file_as_it_was(db: Database) -> None:
+    await db.execute(ADD, ("kept",))
+
+    def full(new: NewFile, *_: object) -> None:
+        raise OSError("no space left")
+
+    for step in ("copy", "catch_up", "finish", "take_place"):
+        with patch.object(NewFile, step, full), pytest.raises(DatabaseError, match="no space left"):
+            await db.scrub()
+        await db.execute(ADD, (f"after {step}",))
+    assert len(await names(db)) == 5
+    assert not target_of(db.path).exists()
+
+
+async def test_a_new_file_left_by_a_kill_is_gone_after_the_next_start(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    target_of(path).write_bytes(b"forgotten")
+    await (await Database.open(path)).close()
+    assert not target_of(path).exists()
+
+
+async def schema(db: Database) -> list[tuple[Any, ...]]:
+    """Everything that is declared in the file."""
+    rows = await db.fetch("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name")
+    return [
+        *map(tuple, rows),
+        *map(tuple, await db.fetch("PRAGMA user_version")),
+        *map(tuple, await db.fetch("PRAGMA page_size")),
+    ]
 
 
 async def test_scrubbing_takes_the_copies_of_migrations_along(db: Database) -> None:

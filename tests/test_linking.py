@@ -12,11 +12,13 @@ from random import Random
 
 import pytest
 
+from config.locales import phrase
 from memory.linking import ALL_TRIES, ALPHABET, LASTS, MOST_ACCOUNTS, OWN_TRIES
 from memory.model import Account, Chat, ProfileLine
 from tests.conftest import Clock
 from tests.house import House, housed
-from tests.talk import talking
+from tests.servers.openai_server import OpenAIServer
+from tests.talk import Talk, talking
 
 
 @dataclass
@@ -429,3 +431,101 @@ async def test_why_tells_of_what_another_account_said(data_dir: Path, clock: Clo
         await talk.say("/whatdoyouknow", user="1002")
         assert (await talk.say("/share 1", user="1002")).startswith("allergy: nuts\nFrom now on")
         assert "nuts" in await talk.say("/whatdoyouknow", user="1001", chat="group:-500")
+
+
+# ---- forgetting ------------------------------------------------------------------------------------------
+
+
+async def linked(talk: Talk) -> None:
+    """Make the people 1001 and 1002 one."""
+    code = CODE.search(await talk.say("/link"))
+    assert code is not None
+    assert "Linked" in await talk.say(f"/link {code[1]}", user="1002")
+
+
+async def test_forgetting_on_one_side_reaches_the_memories_of_both_and_undo_brings_both_back(
+    data_dir: Path, clock: Clock
+) -> None:
+    async with talking(data_dir, clock) as talk:
+        await talk.say("I am allergic to nuts")
+        await talk.say("I am allergic to nuts", user="1002")
+        await talk.say("I am allergic to nuts", user="1003")
+        await linked(talk)
+        await talk.say("What am I allergic to?", user="1002")
+        offer = await talk.say("/forget nuts", user="1002")
+        assert "1. allergy: nuts" in offer
+        assert "2. allergy: nuts" in offer
+        assert "Hidden at once: 2 memories" in await talk.say("/forget yes", user="1002")
+        assert await talk.texts("1001") == await talk.texts("1002") == []
+        assert "Back again: 2 memories" in await talk.say("/undo", user="1002")
+        assert len(await talk.texts("1001")) == 2
+        await talk.say("/forget nuts", user="1002")
+        await talk.say("/forget yes", user="1002")
+        await talk.app.memory.run_due(now=clock.advance(minutes=30))
+        assert await talk.texts("1003") == ["I am allergic to nuts"]
+        left = talk.rows("SELECT (id >> 24) FROM journal WHERE text LIKE '%nuts%'")
+        assert {row[0] for row in left} == {(await talk.owner("1003")).no}
+
+
+async def test_what_another_account_knows_is_forgotten_by_its_number_with_the_replies_that_used_it(
+    data_dir: Path, clock: Clock
+) -> None:
+    async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
+        server.on(reply="ok")
+        server.on("What am I allergic to?", reply="To something that cracks.")
+        await talk.say("I am allergic to nuts")
+        await linked(talk)
+        await talk.say("What am I allergic to?", user="1002")
+        await talk.say("/whatdoyouknow", user="1002")
+        assert "1. allergy: nuts" in await talk.say("/forget 1", user="1002")
+        (reply,) = await talk.ask("/forget 1", user="1002")
+        assert "Hidden at once: 1 memory" in reply.text
+        await talk.app.memory.run_due(now=clock.advance(minutes=30))
+        assert "nuts" not in talk.everything_stored()
+        assert "something that cracks" not in talk.everything_stored()
+
+
+async def test_a_number_takes_only_what_it_names_of_both(data_dir: Path, clock: Clock) -> None:
+    async with talking(data_dir, clock) as talk:
+        await talk.say("I am allergic to nuts")
+        await talk.say("I am allergic to milk", user="1002")
+        await linked(talk)
+        offer = await talk.say("/forget allergic", user="1002")
+        assert "1. allergy: milk" in offer
+        assert "2. allergy: nuts" in offer
+        assert "no such number" in await talk.say("/forget 3", user="1002")
+        assert "Hidden at once: 1 memory" in await talk.say("/forget 2", user="1002")
+        assert await talk.texts("1001") == await talk.texts("1002") == ["I am allergic to milk"]
+
+
+async def test_f08_everything_on_one_side_is_everything_on_both(data_dir: Path, clock: Clock) -> None:
+    async with talking(data_dir, clock) as talk:
+        await talk.say("I am allergic to nuts")
+        await talk.say("I am allergic to milk", user="1002")
+        await linked(talk)
+        typed = phrase("forget.phrase", "en")
+        assert typed in await talk.say("/forget everything", user="1002")
+        assert "Hidden at once: 2 memories" in await talk.say(f"/forget {typed}", user="1002")
+        assert await talk.texts("1001") == await talk.texts("1002") == []
+
+
+async def test_in_a_group_only_the_account_that_speaks_forgets(data_dir: Path, clock: Clock) -> None:
+    async with talking(data_dir, clock) as talk:
+        await talk.say("I am allergic to nuts", chat="group:-500")
+        await talk.say("I am allergic to nuts", user="1002", chat="group:-500")
+        await linked(talk)
+        assert "2. " not in await talk.say("/forget nuts", user="1002", chat="group:-500")
+        await talk.say("/forget yes", user="1002", chat="group:-500")
+        assert await talk.texts("1001") == ["I am allergic to nuts"]
+
+
+async def test_after_unlinking_an_old_offer_means_its_own_account_alone(data_dir: Path, clock: Clock) -> None:
+    async with talking(data_dir, clock) as talk:
+        await talk.say("I am allergic to nuts")
+        await talk.say("I am allergic to nuts", user="1002")
+        await linked(talk)
+        await talk.say("/forget nuts", user="1002")
+        await talk.say("/unlink")
+        await talk.say("/forget yes", user="1002")
+        assert await talk.texts("1001") == ["I am allergic to nuts"]
+        assert await talk.texts("1002") == []

@@ -24,6 +24,7 @@ import memory.exporting
 import memory.facts
 import memory.fleeting
 import memory.forget
+import memory.forget_together
 import memory.journal
 import memory.linking
 import memory.lists
@@ -70,6 +71,7 @@ WALKED: tuple[type, ...] = (
     memory.erasures.Erasures,
     memory.facts.Facts,
     memory.forget.Forgetting,
+    memory.forget_together.ForgettingTogether,
     memory.fleeting.Fleeting,
     memory.freshness.Freshness,
     memory.journal.Journal,

@@ -103,8 +103,10 @@ async def person(memory: Memory, name: str) -> Person:
     return Person(owner, await memory.chat(owner, f"dm:{name}"))
 
 
-async def fill(path: Path, people: Sequence[str], facts: int) -> None:
+async def fill(path: Path, people: Sequence[str], facts: int, *, alike: bool = False) -> None:
     """Give each of these people so many facts that cite one message of theirs, and their vectors.
+
+    With ``alike`` all know the same, which is made faster.
 
     All rows are written by the stores themselves, in one transaction; the write gate, which would compare each
     fact with each, is passed by. Everything is sealed then, as housekeeping does within the hour.
@@ -113,17 +115,18 @@ async def fill(path: Path, people: Sequence[str], facts: int) -> None:
     accounts = Accounts(database)
     try:
         owners = []
+        shared = sentences(facts, seed=0) if alike else None
         async with database.transaction():
             for name in people:
                 owner = await accounts.meet(PLATFORM, name, name=name, language="en", zone="UTC", at=START)
-                await _know(database, accounts, owner, sentences(facts, seed=owner.no))
+                await _know(database, accounts, owner, shared or sentences(facts, seed=owner.no))
                 owners.append(owner)
         stores = stores_in(database, accounts)
         shipped = Shipped(stores.embeddings)
         for tongue in ("zh", "en"):
             await shipped.fetch(tongue)
         for owner in owners:
-            texts = sentences(facts, seed=owner.no)
+            texts = shared or sentences(facts, seed=owner.no)
             for start in range(0, len(texts), AT_ONCE):
                 await stores.embeddings.fill(owner, texts[start : start + AT_ONCE])
                 await Sealing(database, stores).seal(owner, shipped.centre())

@@ -9,6 +9,7 @@ from typing import Final
 from bot.commands.choosing import Choosing
 from bot.commands.consenting import Consenting
 from bot.commands.disclosing import Disclosing
+from bot.commands.explaining import Explaining
 from bot.commands.folding import Folding
 from bot.commands.forgetting import Forgetting
 from bot.commands.linking import Linking
@@ -76,6 +77,7 @@ class Commands:
         self._groups: tuple[Group, ...] = (
             Talking(memory, clock, lambda: NAMES),
             Seeing(memory, clock),
+            Explaining(memory, clock, settings.access),
             Remembering(memory),
             Pausing(memory),
             consenting,
