@@ -287,7 +287,7 @@ class Forgetting:
         if not searches:
             await self._say_again(owner, doomed.entries)
         await self._sessions.unread(owner, lines)
-        echoed = await self._echoes.hide(owner, doomed.reached.lines, deletion)
+        echoed = await self._echoes.hide(owner, doomed.reached.lines, ids, deletion=deletion)
         replies = [m.id for m in doomed.reached.lines if m.role == "bot"]
         counts = {
             "memories": sum([await store.hide(owner, ids, deletion) for store in self._stores.entries]),

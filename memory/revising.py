@@ -81,7 +81,7 @@ class Revising:
             telling = {reply.id for reply in replies if telltale.found_in(reply.text)}
             echoed = await self._echoes.own(owner, [said], [entry.id for entry in gone], kept=[line.text])
             telling |= {reply.id for reply in echoed}
-            await self._echoes.withdraw(owner, [said, *echoed])
+            await self._echoes.withdraw(owner, [said, *echoed], [entry.id for entry in gone])
             await self._answering.erase(owner, telling)
             await self._stores.promises.withdrawn(owner, chat.no, at=now)
             new = await journal.rewrite(owner, said, line)
@@ -116,7 +116,7 @@ class Revising:
             taken = [entry.id for entry in await self._take_back(owner, lines, now=now)]
             echoed = await self._echoes.own(owner, known, taken)
             replies |= {reply.id for reply in echoed}
-            await self._echoes.withdraw(owner, [*known, *echoed])
+            await self._echoes.withdraw(owner, [*known, *echoed], taken)
             await self._answering.erase(owner, [*lines, *replies])
             await self._stores.promises.withdrawn(owner, chat.no, at=now)
         return len(lines)

@@ -333,6 +333,9 @@ class World:
         private = place.private or reply.private
         text = "\n".join([reply.text, *(button.label for button in reply.buttons)])
         self.oracle.check(text, account=place.account, room=place.room, private=private, what="a reply")
+        if private and len(self.oracle.person(place.account)) > 1:
+            # What a linked account was told stays in its talk when the link is taken back.
+            self.oracle.told |= {(place.account, marker.word) for marker in self.oracle.found(text)}
         if not private:
             self.oracle.told |= {(place.account, marker.word) for marker in self.oracle.found(text)}
             self.oracle.spoken |= {(place.room, marker.word) for marker in self.oracle.found(text)}
@@ -385,7 +388,7 @@ class World:
             return
         if self.random.random() < 0.2:
             await self.press(Place(ACCOUNTS[0], f"dm:{ACCOUNTS[0][1]}"), buttons[0])  # mostly somebody else
-            if place.account != ACCOUNTS[0]:
+            if ACCOUNTS[0] not in self.oracle.person(place.account):
                 return
         else:
             await self.press(place, buttons[0])
