@@ -188,20 +188,16 @@ class World:
             self._one_room(text)
 
     def _one_room(self, text: str) -> None:
-        """Housekeeping reads one person's session: all it is shown must be fit for the most public room of it."""
+        """A session is one person's, in one room: all that is shown with it must be fit for both."""
         if "New:" not in text and "新的：" not in text:
             return  # two memories of one person side by side; there is no room in it
         # Only the person's own lines tell where they were said: an answer in private may speak of a group.
         lines = text.rsplit("New:", 1)[-1].rsplit("新的：", 1)[-1].splitlines()
         new = self.oracle.found("\n".join(line for line in lines if line.startswith("[")))
-        for marker in new:
-            if not marker.private:
-                for other in self.oracle.found(text):
-                    if other.private and not other.everywhere:
-                        raise Violation(f"a private word in a request for {marker.room}: {other}\n{text}")
-        owners = {min(self.oracle.person(m.account)) for m in self.oracle.found(text) if m.private and not m.everywhere}
-        if len(owners) > 1:
-            raise Violation(f"private words of several people in one request: {owners}\n{text}")
+        for marker in new[:1]:
+            self.oracle.check(
+                text, account=marker.account, room=marker.room, private=marker.private, what="a request to distil"
+            )
 
     def look(self) -> None:
         """After each step: no wrong request, no words in the log."""
