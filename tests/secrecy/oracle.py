@@ -96,7 +96,11 @@ class Oracle:
             # An answer in a group is part of the talk with the one who was answered, whoever else's words it took up.
             told = any((each, marker.word) in self.told for each in self.person(account))
             return "" if mine or told else "it is somebody else's"
-        if (marker.room == room and not marker.private) or (room, marker.word) in self.spoken:
+        if (room, marker.word) in self.spoken:
+            return ""
+        if (marker.account, room) in self.left:
+            return "its author has left"
+        if marker.room == room and not marker.private:
             return ""  # what was said in a group was heard by the group
         if mine and marker.everywhere and not marker.fleeting:
             return ""

@@ -302,6 +302,7 @@ class World:
         """Somebody writes; what they and the room are shown is looked at."""
         message = self.incoming(place, text, **more)
         self.sent.append(message)
+        self.oracle.left.discard((place.account, place.room))
         return await self.through(place, message)
 
     async def through(self, place: Place, update: Update) -> list[Reply]:
@@ -494,7 +495,8 @@ class World:
         """Somebody leaves a group; what they write there later brings them back."""
         place = self.somewhere()
         if not place.private:
-            await self.through(place, Left(place.ref, self.clock(), place.account[1]))
+            self.oracle.left.add((place.account, place.room))
+            await self.through(place, Left(place.ref, place.account[1], self.clock()))
 
     async def undo(self) -> None:
         place = self.alone()
