@@ -56,9 +56,10 @@ class Erasures:
     # ---- what is gone for good -----------------------------------------------------------------------
 
     async def note(self, owner: Account, deletion: int, rows: Sequence[int]) -> None:
-        """Write down in ranges which rows a deletion has erased. Needs the transaction that erased them."""
-        living = await self._living(owner) if len(rows) > 1 else []
-        ranges = await off_loop(lambda: spans(rows, living), size=len(rows) + len(living))
+        """Write down in ranges which rows a deletion erases. Needs an open transaction."""
+        gone = set(rows)
+        living = [row for row in await self._living(owner) if row not in gone] if len(gone) > 1 else []
+        ranges = await off_loop(lambda: spans(gone, living), size=len(gone) + len(living))
         await self._write(owner, deletion, ranges)
 
     async def note_all(self, owner: Account, deletion: int) -> None:

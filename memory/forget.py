@@ -68,12 +68,16 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Doomed:
-    """What a yes deletes, as of row ``newest``: memories and lines, and rows that another deletion hides already."""
+    """What a yes deletes, as of row ``newest``: memories and lines, and rows that another deletion hides already.
+
+    ``quotes`` are other memories, each with a line that it may not quote any more.
+    """
 
     newest: int
     entries: Sequence[Entry]
     reached: Reached
     hidden: Sequence[int] = ()
+    quotes: Sequence[tuple[Entry, int]] = ()
 
 
 class Forgetting:
@@ -128,9 +132,13 @@ class Forgetting:
 
     async def _planned(self, owner: Account, chat: Chat, asked: _Asked, *, now: datetime) -> Plan | None:
         scope = asked.scope
-        # In one transaction, so that every memory the plan could not see has a higher number than the offer.
+        newest = await self._stores.journal.newest(owner)
+        found = await self._find(owner, chat, asked)
+        # Looked through before, for it takes its time; what came meanwhile is looked at in the one transaction that
+        # offers, so that every memory the plan could not see has a higher number than the offer.
         async with self._db.transaction():
-            found = await self._find(owner, chat, asked)
+            if await self._stores.journal.newest(owner) != newest:
+                found = await self._find(owner, chat, asked)
             if not found:
                 return None
             data = {
@@ -272,7 +280,8 @@ class Forgetting:
         if since_shown := await self._made_of(owner, reached.lines, after=offer.id, bounded=not searches):
             entries += since_shown
             reached = await self._reach.of(owner, [*entries, *also], lines_named, searches=searches)
-        return _Doomed(newest, entries, reached, [e.id for e in also])
+        quotes = await self._quotes(owner, entries, reached.lines, searches=searches)
+        return _Doomed(newest, entries, reached, [e.id for e in also], quotes)
 
     async def _hide(
         self, owner: Account, offer: Offer, doomed: _Doomed, scope: Scope, *, searches: bool, now: datetime
@@ -281,9 +290,9 @@ class Forgetting:
         kind: Kind = "words" if searches else scope.kind
         promises, journal = self._stores.promises, self._stores.journal
         deletion = await promises.delete(owner, offer.chat, at=now, erase_at=now + self._undo, scope=kind)
-        if scope.kind != "everything":
-            needles = await off_loop(lambda: giveaways(doomed.entries), size=len(ids) * ROWS_A_LINE)
-            await self._withdraw_quotes(owner, set(ids), lines, needles if searches and ids else None)
+        for entry, message in doomed.quotes:
+            (store,) = [each for each in self._stores.entries if each.kind == entry.kind]
+            await store.requote(owner, entry.id, message, entry.text)
         if not searches:
             await self._say_again(owner, doomed.entries)
         await self._sessions.unread(owner, lines)
@@ -313,17 +322,25 @@ class Forgetting:
         found = [e for store in self._stores.entries for e in await store.citing(owner, ids) if e.id > after]
         return [e for e in found if not bounded or {c.message for c in e.provenance.citations} <= ids]
 
-    async def _withdraw_quotes(
-        self, owner: Account, forgotten: set[int], lines: Sequence[int], needles: Needles | None
-    ) -> None:
-        """Another memory that cites a forgotten line keeps only its own words of it; all of it without needles."""
-        for store in self._stores.entries:
-            for entry in await store.citing(owner, lines):
-                if entry.id in forgotten:
-                    continue
-                for citation in entry.provenance.citations:
-                    if citation.message in lines and (needles is None or needles.found_in(citation.quote)):
-                        await store.requote(owner, entry.id, citation.message, entry.text)
+    async def _quotes(
+        self, owner: Account, forgotten: Sequence[Entry], lines: Sequence[Message], *, searches: bool
+    ) -> list[tuple[Entry, int]]:
+        """The other memories that quote a forgotten line: they keep only their own words of it.
+
+        With ``searches`` a quote that gives nothing of the forgotten away may stay.
+        """
+        ids, gone = {entry.id for entry in forgotten}, {line.id for line in lines}
+        citing = [e for store in self._stores.entries for e in await store.citing(owner, gone) if e.id not in ids]
+        if not citing:
+            return []
+        needles = await off_loop(lambda: giveaways(forgotten), size=len(ids) * ROWS_A_LINE)
+        whole = not (searches and ids)
+        return [
+            (entry, citation.message)
+            for entry in citing
+            for citation in entry.provenance.citations
+            if citation.message in gone and (whole or needles.found_in(citation.quote))
+        ]
 
     async def _say_again(self, owner: Account, forgotten: Sequence[Entry]) -> None:
         """What was closed because it was said once more holds again when only the later saying is forgotten."""
