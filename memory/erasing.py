@@ -89,11 +89,13 @@ class Erasing:
         """Erase rows that an older copy of the file has brought back, and rewrite it; returns how many there were.
 
         To be called after a restore, before anybody reads, with the ranges that the file before it had
-        (:meth:`memory.forget.Forgetting.erased`). A memory that quotes an erased line keeps its own words only.
+        (:meth:`memory.forget.Forgetting.erased`). What the copy knows of itself it has erased already; a line that was
+        only edited since has its old words taken away. A memory that quotes an erased line keeps its own words only.
         """
-        ranges = [each for each in ranges if owner.owns(each.first) and owner.owns(each.last)]
         count = 0
         async with self._db.transaction():
+            known = set(await self._erasures.ranges(owner))
+            ranges = [r for r in ranges if owner.owns(r.first) and owner.owns(r.last) and r not in known]
             for first, last in ranges:
                 rows = await self._erasures.within(owner, first, last)
                 count += len(rows)

@@ -56,11 +56,12 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What is named: memories, lines, and the memories among what is hidden already."""
+    """What is named: memories and lines, and of both what is hidden already."""
 
     entries: Sequence[Entry]
     lines: Sequence[int] = ()
     hidden: Sequence[Entry] = ()
+    hidden_lines: Sequence[int] = ()
 
     def __bool__(self) -> bool:
         return bool(self.entries or self.lines)
@@ -145,7 +146,7 @@ class Forgetting:
                 "scope": scope.kind,
                 "since": None if scope.since is None else stamp(scope.since),
                 "entries": [entry.id for entry in found.entries],
-                "lines": list(found.lines),
+                "lines": [*found.lines, *found.hidden_lines],
                 "hidden": [entry.id for entry in found.hidden],
             }
             offer = await self._stores.promises.offer(owner, chat.no, "forget", data, expires_at=now + OFFER_LASTS)
@@ -172,13 +173,14 @@ class Forgetting:
             size = (len(shown) + len(hidden)) * ROWS_A_LINE
             named, also = await off_loop(lambda: [_named(asked, lot) for lot in (shown, hidden)], size=size)
             beside = [m for m in concealed if chat.private or m.chat == chat.no]
-            return _Found(named, [m.id for m in await holding(asked.query, [*here, *beside])], also)
+            lines, hidden_lines = [[m.id for m in await holding(asked.query, lot)] for lot in (here, beside)]
+            return _Found(named, lines, also, hidden_lines)
         places = await self._stores.journal.places(owner, _cited([*shown, *hidden]))
         if scope.kind == "last":
             return _last(chat, shown, [m for m in here if m.chat == chat.no], places)
         bounds = _Bounds(scope, chat, places)
-        lines = [m.id for m in (*here, *concealed) if bounds.hold_line(m)]
-        return _Found([e for e in shown if bounds.hold(e)], lines, [e for e in hidden if bounds.hold(e)])
+        lines, hidden_lines = [[m.id for m in lot if bounds.hold_line(m)] for lot in (here, concealed)]
+        return _Found([e for e in shown if bounds.hold(e)], lines, [e for e in hidden if bounds.hold(e)], hidden_lines)
 
     # ---- doing ---------------------------------------------------------------------------------------
 
@@ -352,6 +354,7 @@ class Forgetting:
 
     async def _show_again(self, owner: Account, deletion: Deletion, *, now: datetime) -> bool:
         """Show what a deletion hid; False when it has been erased meanwhile."""
+        covered = len(await self._erasures.claimed(owner, deletion.id))
         await self._erasures.release(owner, deletion.id)
         lines = await self._stores.journal.hidden(owner, deletion.id)
         await self._echoes.show_again(owner, lines, deletion.id)
@@ -360,7 +363,7 @@ class Forgetting:
             shown += await store.unhide(owner, deletion.id)
         # What was hidden before its session was distilled has its turn now.
         await self._sessions.resume(owner, [line.id for line in lines])
-        return shown > 0 and await self._stores.promises.undone(owner, deletion.id, at=now)
+        return shown + covered > 0 and await self._stores.promises.undone(owner, deletion.id, at=now)
 
 
 class PickError(ValueError):
@@ -411,7 +414,7 @@ def _last(chat: Chat, shown: Sequence[Entry], here: Sequence[Message], places: M
     Of one message there may be several memories.
     """
     lines = [m for m in here if m.role == "user" and m.text]
-    there = {m for m, place in places.items() if place.chat == chat.no}
+    there = {m for m in _cited(shown) if m in places and places[m].chat == chat.no}
     talk = max([*(m.session for m in lines), *(places[m].session for m in there)], default=0)
     latest: dict[int, list[Entry]] = {}
     for entry in shown:

@@ -95,7 +95,7 @@ class Forgetting:
         plan = await self._memory.forgetting.choose(order.owner, order.chat, ids, now=now) if ids else None
         if plan is None:
             return Reply(phrase("forget.number_gone", language, count=len(found)), private=True)
-        return self._shown(order, plan)
+        return await self._shown(order, plan)
 
     async def _offer(self, order: Order, words: str, *, now: datetime) -> Reply:
         language = order.owner.language
@@ -106,9 +106,9 @@ class Forgetting:
         if plan is None:
             text = phrase("forget.none", language, words=excerpt(words), private=order.chat.private)
             return Reply(text, private=True)
-        return self._shown(order, plan)
+        return await self._shown(order, plan)
 
-    def _shown(self, order: Order, plan: Plan) -> Reply:
+    async def _shown(self, order: Order, plan: Plan) -> Reply:
         """What a plan would delete, and how to say yes or no to it."""
         owner, private, kind = order.owner, order.chat.private, plan.scope.kind
         most = EXAMPLES if kind in ("since", "here", "everything") else MOST_LISTED
@@ -120,7 +120,9 @@ class Forgetting:
             "lines": [excerpt(line.text) for line in _examples(plan)],
         }
         if kind == "everything":
-            text = phrase("forget.everything", owner.language, phrase=phrase("forget.phrase", owner.language), **told)
+            linked = sorted({account.platform for account in await self._memory.linking.linked(owner)})
+            typed = phrase("forget.phrase", owner.language)
+            text = phrase("forget.everything", owner.language, phrase=typed, linked=linked, **told)
             return Reply(
                 text, (Button(f"forget:{plan.offer}:no", phrase("forget.button_no", owner.language)),), private=True
             )
