@@ -145,7 +145,7 @@ class Agent:
         self._reply_tokens = settings.model.reply_tokens
         self._recall_tokens = settings.recall.max_tokens
         self._requests = Requests(settings, count)
-        self._postscripts = Postscripts(memory, settings)
+        self._postscripts = Postscripts(memory, clock, settings)
         self._commands = Commands(memory, clock, settings)
         self.hearing = Hearing(memory, settings, commands=self._commands, count=count, zone=zone, watch=self._seen)
 
@@ -160,12 +160,12 @@ class Agent:
         if last.command is not None:
             try:
                 with written(last.owner.language):
-                    await self._obey(last, Order(last.owner, last.chat, last.message, *last.command), sink)
+                    await self._obey(last, _order(last, *last.command), sink)
             except Apology:
                 await self._settle(turn)
                 raise
         elif last.reply is not None:
-            behind = await self._postscripts.behind(last, fleeting=last.message.fleeting)
+            behind = await self._postscripts.behind([last])
             text = "\n\n".join(filter(None, (last.reply.text, escaped(behind))))
             await self._deliver(turn, Reply(text, markdown=True), sink)
         elif last.lost:
@@ -243,7 +243,8 @@ class Agent:
             max_tokens=self._recall_tokens,
             exclude=self._seen_anyway(turn, earlier),
             asked=turn.last.message.id,
-            context=tuple(line.text for line in earlier[-CONTEXT_TURNS:]),
+            context=tuple(line.text for line in earlier[-CONTEXT_TURNS:] if not line.fleeting),
+            by_words=turn.is_fleeting,
             everything=asks_about_everything(text),
         )
         try:
@@ -355,7 +356,7 @@ class Agent:
         reply = await self._commands.run(order)
         await self._journal(said, None)
         tells = order.name in TELLING
-        if not tells and (behind := await self._postscripts.behind(said, fleeting=False)):
+        if not tells and (behind := await self._postscripts.behind([said])):
             reply = replace(reply, text=f"{reply.text}\n\n{behind}")
         await sink.send(_discreet(reply, said.owner, said.chat))
         if tells:
@@ -366,11 +367,11 @@ class Agent:
     async def _finish(self, turn: Exchange, sink: Sink, answer: Answer, *, receipt: str = "") -> None:
         """Journal the reply, then deliver it: a kill in between finds it waiting to be delivered."""
         await self._journal(turn.last, answer.kept, turn)
-        said = await self._postscripts.behind(turn.last, fleeting=turn.is_fleeting)
-        behind = "\n\n".join(filter(None, (receipt, said)))
+        question, buttons = await self._postscripts.question(turn.last)
+        behind = "\n\n".join(filter(None, (receipt, await self._postscripts.behind(turn.said), question)))
         text = "\n\n".join(filter(None, (answer.text, escaped(behind) if answer.kept else behind)))
         try:
-            await self._deliver(turn.said, Reply(text, markdown=answer.kept is not None), sink)
+            await self._deliver(turn.said, Reply(text, buttons, markdown=answer.kept is not None), sink)
             await self._postscripts.aside(turn.last, sink)
         finally:
             self._seen(turn.trace)
@@ -402,6 +403,7 @@ class Agent:
             log.exception("a delivered reply still counts as waiting")
 
     async def _journal(self, said: Said, kept: str | None, turn: Exchange | None = None) -> None:
+        aside = [] if turn is None else [one for one in turn.trace.window.lines if one.fleeting]
         line = Line(
             role="bot",
             speaker=BOT,
@@ -411,7 +413,8 @@ class Agent:
             answers=said.message.id,
             tokens=0 if kept is None else self._count(kept) + MESSAGE_TOKENS,
             # What was said off the record and still stood in the window may be repeated by any answer.
-            fleeting=turn is not None and any(line.fleeting for line in turn.trace.window.lines),
+            fleeting=bool(aside),
+            held=",".join(one.held for one in aside) if all(one.held for one in aside) else "",
         )
         trace, also, since = (None, [], None) if turn is None else (turn.trace.stored(), turn.ids[:-1], turn.since)
         try:
@@ -425,6 +428,11 @@ class Agent:
     def _seen(self, trace: TurnTrace) -> None:
         if self._watch is not None:
             self._watch(trace)
+
+
+def _order(said: Said, name: str, words: str) -> Order:
+    quote = said.incoming.reply_to
+    return Order(said.owner, said.chat, said.message, name, words, None if quote is None else quote.message_id)
 
 
 def _discreet(reply: Reply, owner: Account, chat: Chat) -> Reply:

@@ -82,6 +82,7 @@ class Conversation:
         self._apologies = Apologies(clock)
         self._asides: set[asyncio.Task[None]] = set()
         self._stopping = False
+        self._stopped = False
         self.unreached: set[str] = set()
         """Platforms that could not be reached when an answer was to be delivered."""
 
@@ -139,6 +140,7 @@ class Conversation:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace_seconds):
                 await self.idle()
+        self._stopped = True  # a worker that is cancelled must not begin the next turn
         late = self._running()
         if late:
             waiting = sum(len(worker.held) for worker in self._workers.values())
@@ -161,6 +163,8 @@ class Conversation:
 
     def _go_on(self, chat: ChatRef, worker: Worker) -> None:
         """Have a chat's worker do what there is to do, or let it go."""
+        if self._stopped:
+            return
         if worker.queue and not worker.cut_off and (worker.task is None or worker.task.done()):
             worker.task = asyncio.create_task(self._work(chat, worker), name=f"chat {chat.key}")
         if worker.is_idle:

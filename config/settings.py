@@ -75,6 +75,18 @@ def _time_zone(name: str) -> str:
     return name
 
 
+def _account(name: str) -> str:
+    platform, _, number = name.partition(":")
+    if not platform.isalpha() or not number or number != number.strip():
+        raise ValueError('must be a platform and the number of an account on it, like "telegram:1001"')
+    return name
+
+
+def _listed(value: object) -> object:
+    """A list of TOML as the tuple that a frozen setting is."""
+    return tuple(value) if isinstance(value, list) else value
+
+
 PLACE: Final = re.compile(r"(?P<platform>telegram|discord|console):(?P<place>-?\w+(?:/\d+)?)")
 """How a place to talk is named in the settings: by its platform and the number it has there."""
 
@@ -100,6 +112,7 @@ Text = Annotated[str | None, BeforeValidator(_given)]
 Secret = Annotated[Annotated[SecretStr, AfterValidator(_sendable)] | None, BeforeValidator(_given)]
 Url = Annotated[str, AfterValidator(_web_address)]
 OptionalZone = Annotated[Annotated[str, AfterValidator(_time_zone)] | None, BeforeValidator(_given)]
+AccountNames = Annotated[tuple[Annotated[str, AfterValidator(_account)], ...], BeforeValidator(_listed)]
 OptionalUrl = Annotated[Url | None, BeforeValidator(_given)]
 
 
@@ -216,6 +229,13 @@ class PrivacySettings(Section):
     first_notice: bool = Field(
         default=True, description="Tell each person once, with the first answer, what is remembered."
     )
+    sensitive: Literal["keep", "ask", "skip"] = Field(
+        "keep",
+        description="Of health, money, faith, sexuality and children: keep, ask before keeping, or skip all of it.",
+    )
+    ask_days: float = Field(
+        7.0, gt=0, le=365, description="Days that what waits for such a consent is held; then it is erased."
+    )
 
 
 class JobSettings(Section):
@@ -238,6 +258,15 @@ class ConversationSettings(Section):
     )
     recover_hours: float = Field(
         24.0, ge=0, description="Age up to which a message that a stop left unanswered is answered at the next start."
+    )
+
+
+class AccessSettings(Section):
+    """``[access]``: who may do what."""
+
+    admins: AccountNames = Field(
+        (),
+        description='Accounts that may see whole traces (/why full), like ["telegram:1001"]; the terminal always may.',
     )
 
 
@@ -329,6 +358,7 @@ class Settings(Credentials):
     privacy: PrivacySettings = PrivacySettings()
     jobs: JobSettings = JobSettings()
     conversation: ConversationSettings = ConversationSettings()
+    access: AccessSettings = AccessSettings()
     media: MediaSettings = MediaSettings()
     telegram: TelegramSettings = TelegramSettings()
     discord: DiscordSettings = DiscordSettings()

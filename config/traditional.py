@@ -19,7 +19,6 @@ OVERRIDES: Final[Mapping[str, str]] = {
     "回復後": "回覆後",
     "連線": "連接",
     "瞭解": "了解",
-    "匹配度": "符合程度",
 }
 """What OpenCC makes of our texts to what it should have made of them, in this order."""
 

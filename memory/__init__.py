@@ -7,6 +7,7 @@ imported.
 from memory.answering import Heard, Waiting
 from memory.block import block, day_of
 from memory.calibrating import Calibration
+from memory.consenting import Choice, Question, Stand
 from memory.db import DATABASE_NAME, DatabaseError, inspect
 from memory.face import Memory, Owed
 from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
@@ -15,6 +16,7 @@ from memory.journal import Line
 from memory.lexicon import is_question
 from memory.lists import Listed, Page
 from memory.overview import Overview, next_time
+from memory.reasons import Explained, Fate, Reason, rests_on_memory
 from memory.recall import SCORE_TERMS, RecallOptions
 from memory.revising import Revision
 from memory.rules import (
@@ -26,6 +28,7 @@ from memory.rules import (
     wants_remembering,
 )
 from memory.script import chinese as chinese_script
+from memory.sensitive import MATTERS, Matter
 from memory.shipped import told_texts as sample_texts
 from memory.slots import label as attribute_label
 from memory.usage import Spent, UsageKind
@@ -34,12 +37,17 @@ from memory.zones import zone_named
 
 __all__ = [
     "DATABASE_NAME",
+    "MATTERS",
     "SCORE_TERMS",
     "Calibration",
+    "Choice",
     "DatabaseError",
+    "Explained",
+    "Fate",
     "Heard",
     "Line",
     "Listed",
+    "Matter",
     "Memory",
     "Overview",
     "Owed",
@@ -47,9 +55,12 @@ __all__ = [
     "PickError",
     "Plan",
     "PrivateOnlyError",
+    "Question",
+    "Reason",
     "RecallOptions",
     "Revision",
     "Spent",
+    "Stand",
     "UntypedError",
     "UsageKind",
     "Waiting",
@@ -65,6 +76,7 @@ __all__ = [
     "last_runs",
     "next_time",
     "off_the_record",
+    "rests_on_memory",
     "sample_texts",
     "wants_forgetting",
     "wants_remembering",

@@ -13,7 +13,7 @@ from memory.db import Database
 from memory.echoes import Echoes
 from memory.journal import Line
 from memory.model import Account, Chat, Message
-from memory.pauses import Pauses
+from memory.reserve import Reserve
 from memory.rooms import Rooms
 from memory.sessions import Sessions
 from memory.stores import Stores
@@ -62,7 +62,7 @@ class Answering:
         sessions: Sessions,
         stores: Stores,
         *,
-        pauses: Pauses,
+        reserve: Reserve,
         rooms: Rooms,
         echoes: Echoes,
     ) -> None:
@@ -70,7 +70,7 @@ class Answering:
         self._echoes = echoes
         self._accounts = accounts
         self._chats = chats
-        self._pauses = pauses
+        self._reserve = reserve
         self._sessions = sessions
         self._stores = stores
         self._rooms = rooms
@@ -87,8 +87,7 @@ class Answering:
                     return Heard(known, new=False, reply=reply, waiting=await self._stores.waits.waits(owner, known.id))
             if line.role == "user":
                 await self._rooms.spoke(owner, chat, at=line.at)
-            if await self._pauses.since(owner, chat) is not None:
-                line = replace(line, fleeting=True)
+            line = await self._reserve.marked(owner, chat, line)
             session = await self._sessions.touch(owner, chat, line.at)
             (message,) = await journal.add(owner, chat, session, [line])
             if waits:
@@ -118,8 +117,7 @@ class Answering:
             begun = line.answers if since is None else since
             asked = [*also, *([] if line.answers is None else [line.answers])]
             said = await self._stores.journal.lines(owner, asked, fleeting=True)
-            if any(one.fleeting for one in said.values()):
-                line = replace(line, fleeting=True)
+            line = self._reserve.answering(line, list(said.values()))
             session = await self._sessions.touch(owner, chat, line.at, answers=line.answers)
             if begun is not None and (
                 await self._stores.promises.deleted_since(owner, begun)
@@ -170,10 +168,10 @@ class Answering:
                 await self._stores.waits.add(owner, message)
         return len(replies)
 
-    async def again(self, owner: Account, chat: Chat, command: int) -> Waiting | Literal["nothing", "busy"]:
+    async def again(self, owner: Account, chat: Chat, command: Message) -> Waiting | Literal["nothing", "busy"]:
         """Have the owner's last message in a chat wait for another answer, which takes the place of the one it had.
 
-        That and its traces are erased; line ``command``, which asks for it, waits no more. "busy" when the last
+        That and its traces are erased; ``command``, which asks for it, waits no more. "busy" when the last
         message still waits, "nothing" when there is none, or none with words.
         """
         async with self._db.transaction():
@@ -181,6 +179,8 @@ class Answering:
             said = await self._stores.journal.last_asked(owner, chat)
             if said is None or not said.text:
                 return "nothing"
+            if said.fleeting and said.session != command.session:
+                return "nothing"  # That talk is over, and with it what was off the record.
             if await self._stores.waits.waits(owner, said.id):
                 return "busy"
             replies = [reply.id for reply in await self._stores.journal.answers_to(owner, [said.id])]
@@ -188,7 +188,7 @@ class Answering:
             await self.erase(owner, replies)
             await self._stores.waits.add(owner, said.id)
             await self._stores.waits.rewrite(owner, said.id, shown)
-            await self._stores.waits.remove(owner, [command])
+            await self._stores.waits.remove(owner, [command.id])
             waits = [wait for wait in await self._stores.waits.all(owner) if wait.id == said.id]
             found = await self._take_up(owner, waits[0])
         return "nothing" if found is None else found

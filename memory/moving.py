@@ -44,12 +44,15 @@ class Moves:
         return bool(rows)
 
     async def _set_apart(self, chat: int, key: str) -> None:
-        """Mark the platform's ids under a chat's present key as past; of answers on their way nothing is shown yet."""
+        """Mark the platform's ids under a chat's present key as past; what shows an answer is no more, or not yet."""
         past = "EXISTS (SELECT 1 FROM chats p WHERE p.moved_to = :chat AND instr(platform_id, p.key || '/') = 1)"
         await self._db.execute(
             "UPDATE waiting SET begun = 0, shown = '[]' WHERE id IN"
             " (SELECT j.id FROM waiting w JOIN journal j ON j.id = w.id WHERE j.chat = :chat)",
             {"chat": chat},
+        )
+        await self._db.execute(
+            "DELETE FROM shown WHERE id IN (SELECT id FROM journal WHERE chat = :chat)", {"chat": chat}
         )
         await self._db.execute(
             "UPDATE journal SET platform_id = :key || '/' || platform_id WHERE chat = :chat"

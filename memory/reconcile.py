@@ -21,6 +21,7 @@ from memory.journal import Journal
 from memory.likeness import Pair, Ruling, roles
 from memory.model import PRIVATE, Account, Candidate, Citation, Decision, Entry, Event, ProfileLine
 from memory.profile import Profile
+from memory.reserve import Reserve
 from memory.timeline import Timeline
 from memory.verdicts import END, ENDED, SURE, UNDONE, Setting, Verdict, Weight, cites, judge
 
@@ -52,26 +53,48 @@ class Shelf(Protocol):
 class Gate:
     """Adds, confirms, supersedes, ends or drops, each with its reason."""
 
-    def __init__(self, db: Database, stores: Shelf) -> None:
+    def __init__(self, db: Database, stores: Shelf, *, reserve: Reserve | None = None) -> None:
+        """Without a ``reserve`` nothing is too sensitive to be kept."""
         self._db = db
         self._stores = stores
+        self._reserve = reserve
         self._apart = Apart(db)
 
     async def admit(
-        self, owner: Account, candidates: Sequence[Candidate], *, audience: int, now: datetime
+        self,
+        owner: Account,
+        candidates: Sequence[Candidate],
+        *,
+        audience: int,
+        now: datetime,
+        asked_for: bool = False,
     ) -> list[Decision]:
         """Decide on candidates from messages of one audience, in one transaction (or the one that is open).
 
         ``now`` is aware UTC. Returns a decision for each candidate, in their order, with the entry as stored.
         What was said earlier is decided on earlier. The same candidates again change nothing.
+        ``asked_for``: the owner asked for them in so many words, and so agreed to have them kept.
         """
         async with self._db.transaction():
             cited = {citation.message for candidate in candidates for citation in candidate.citations}
             batch = Batch(owner, audience, now, await self._stores.journal.lines(owner, cited))
             decisions: dict[int, Decision] = {}
             for place in by_time(candidates):
-                decisions[place] = await self._decide(batch, candidates[place])
+                candidate = candidates[place]
+                withheld = await self._withheld(batch, candidate, asked_for=asked_for)
+                decisions[place] = withheld or await self._decide(batch, candidate)
         return [decisions[place] for place in range(len(candidates))]
+
+    async def _withheld(self, batch: Batch, candidate: Candidate, *, asked_for: bool) -> Decision | None:
+        """The refusal of what is sensitive and not agreed to; where the owner is asked, its words wait with it."""
+        if self._reserve is None:
+            return None
+        standing, found = await self._reserve.verdict(batch.owner, candidate, asked_for=asked_for, now=batch.now)
+        if standing == "keep":
+            return None
+        if standing == "ask":
+            await self._reserve.hold(batch.owner, [citation.message for citation in candidate.citations], found)
+        return Decision("dropped", "held" if standing == "ask" else "sensitive")
 
     async def merge_duplicates(self, owner: Account, *, now: datetime) -> list[Decision]:
         """Fold live memories that say the same into one that may be used wherever either could be.

@@ -65,6 +65,17 @@ class Traces:
         )
         return _trace(rows[0]) if rows else None
 
+    async def shown_in(self, owner: Account, chat: Chat, platform_id: str) -> Trace | None:
+        """The trace of the reply that a message of the platform shows in a chat, if it was given to the owner."""
+        rows = await self._db.fetch(
+            "SELECT t.id, t.chat, t.reply, t.at, t.data FROM shown s JOIN journal j ON j.id = s.id"
+            " JOIN traces t ON t.reply = s.id, json_each(s.platform_ids) AS posted WHERE posted.value = :id"
+            " AND s.id BETWEEN :lo AND :hi AND t.id BETWEEN :lo AND :hi AND j.chat = :chat AND j.hidden_by IS NULL"
+            " ORDER BY t.id DESC LIMIT 1",
+            {"id": platform_id, "lo": owner.first_id, "hi": owner.last_id, "chat": chat.no},
+        )
+        return _trace(rows[0]) if rows else None
+
     async def using(self, owner: Account, memories: Iterable[int], *, always: bool = False) -> list[int]:
         """Journal ids of the replies whose request held any of these rows, in its window or because it was asked about.
 

@@ -56,12 +56,23 @@ class Waits:
         return bool(rows)
 
     async def shown(self, owner: Account, message: int, platform_id: str | None) -> None:
-        """Note that a message of the answer may go out (None), or the platform's id of one that did."""
+        """Note that a message of the answer may go out (None), or the platform's id of one that did.
+
+        Of a line that waits no more, because the words of its answer are not kept, the id belongs to that answer.
+        """
         change = "begun = 1" if platform_id is None else "shown = json_insert(shown, '$[#]', :shown)"
-        await self._db.execute(
-            f"UPDATE waiting SET {change} WHERE id = :id AND id BETWEEN :lo AND :hi",
-            {"shown": platform_id, "id": message, "lo": owner.first_id, "hi": owner.last_id},
-        )
+        values = {"shown": platform_id, "id": message, "lo": owner.first_id, "hi": owner.last_id}
+        async with self._db.transaction():
+            waited = await self._db.execute(
+                f"UPDATE waiting SET {change} WHERE id = :id AND id BETWEEN :lo AND :hi", values
+            )
+            if platform_id is not None and not waited:
+                await self._db.execute(
+                    "INSERT INTO shown (id, platform_ids) SELECT max(j.id), json_array(:shown) FROM journal j"
+                    " WHERE j.answers = :id AND j.id BETWEEN :lo AND :hi HAVING max(j.id) IS NOT NULL"
+                    " ON CONFLICT (id) DO UPDATE SET platform_ids = json_insert(platform_ids, '$[#]', :shown)",
+                    values,
+                )
 
     async def unbegun(self, owner: Account, message: int) -> None:
         """Note that nothing of the answer went out after all; ids of what did are kept."""

@@ -398,7 +398,7 @@ async def test_why_shows_what_the_last_answer_had_before_it(data_dir: Path, cloc
         await talk.say("What is my favourite color?")
         why = await talk.say("/why")
         assert why.startswith("For my last answer I had these memories before me:\n- My favourite color is blue (2026")
-        assert "match " in why
+        assert "because “favourite, color” stands in it" in why
         assert why == await talk.say("/why")
         await talk.say("/forget blue")
         await talk.say("/forget yes")

@@ -99,6 +99,19 @@ async def test_what_was_forgotten_is_not_answered_again(data_dir: Path, clock: C
         assert len(server.chats) == 1
 
 
+async def test_what_was_off_the_record_is_not_answered_again_once_that_talk_is_over(
+    data_dir: Path, clock: Clock
+) -> None:
+    async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
+        server.on(reply="A fine ring.")
+        await talk.say("/offrecord I bought a ring for Ana")
+        assert "A fine ring." in await talk.say("/retry")
+        clock.advance(hours=1)
+        asked = len(server.requests)
+        assert "ring" not in await talk.say("/retry")
+        assert len(server.requests) == asked
+
+
 async def test_the_same_retry_delivered_twice_answers_once(data_dir: Path, clock: Clock) -> None:
     async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
         for reply in ("one", "two"):

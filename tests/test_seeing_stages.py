@@ -20,7 +20,6 @@ def name(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 async def world(name: str, data_dir: Path, clock: Clock) -> AsyncIterator[World]:
     async with world_on(name, data_dir, clock) as world:
-        world.model.on(reply="ok")
         yield world
 
 
@@ -62,6 +61,7 @@ async def test_a_short_list_is_one_message_without_buttons_to_turn_it(world: Wor
 
 @among_others
 async def test_somebody_elses_press_turns_no_page(world: World) -> None:
+    world.model.on(reply="ok")
     await world.ask("hello there", TOMAS)
     await many(world)
     await world.ask("/whatdoyouknow")
@@ -71,6 +71,7 @@ async def test_somebody_elses_press_turns_no_page(world: World) -> None:
 
 @among_others
 async def test_in_a_group_the_list_of_what_belongs_there_goes_to_the_private_chat(world: World) -> None:
+    world.model.on(reply="ok")
     await world.ask("hello there")
     await world.ask("/remember my bike is in the cellar")
     await many(world, "group", count=2)
@@ -82,3 +83,33 @@ async def test_in_a_group_the_list_of_what_belongs_there_goes_to_the_private_cha
     assert "screws" not in hint
     assert numbers(listed) == [1, 2]
     assert "bike" not in listed
+
+
+def number_of(world: World, text: str) -> str:
+    """The platform's id of the bot's message that says ``text``."""
+    server = world.stage.server  # type: ignore[attr-defined]
+    if world.stage.name == "telegram":
+        return str(next(m["message_id"] for m in server.chat(MARA.number).ours if m.get("text") == text))
+    return str(next(id_ for id_, message in server.messages.items() if message["content"] == text))
+
+
+@among_others
+async def test_why_as_a_reply_to_an_older_answer_explains_that_one(world: World) -> None:
+    world.model.on("favourite color?", reply="Blue it is.")
+    world.model.on("boat?", reply="It is in the harbour.")
+    world.model.on(reply="ok")
+    await world.ask("My favourite color is blue")
+    await world.ask("/remember my boat is in the harbour")
+    await world.ask("/new")
+    await world.ask("What is my favourite color?")
+    await world.ask("/new")
+    await world.ask("Where is my boat?")
+    for text, held, other in (("Blue it is.", "blue", "harbour"), ("It is in the harbour.", "harbour", "blue")):
+        (why,) = await world.ask("/why", reply_to=number_of(world, text))
+        used = why.partition("Looked at")[0]
+        assert used.startswith("For that answer I had")
+        assert held in used
+        assert other not in used
+    await world.restart()
+    (again,) = await world.ask("/why", reply_to=number_of(world, "Blue it is."))
+    assert "blue" in again

@@ -21,7 +21,7 @@ async def test_the_platform_tells_the_script_before_a_word_is_written(data_dir: 
 async def test_what_somebody_writes_tells_the_script_whatever_the_platform_says(data_dir: Path, clock: Clock) -> None:
     async with talking(data_dir, clock) as talk:
         assert "記下了：我對花粉過敏。" in await talk.say("我對花粉過敏", language="zh-hans")
-        assert "1. 過敏：花粉（2026-03-02）" in await talk.say("/whatdoyouknow", language="zh-hans")
+        assert "1. 過敏：花粉（2026-03-02 你說的）" in await talk.say("/whatdoyouknow", language="zh-hans")
         assert "没有" in await talk.say("这个问题没有关系吗？那我们说说别的", language="zh-hans")
 
 

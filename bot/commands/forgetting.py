@@ -15,7 +15,7 @@ from bot.commands.shown import shown
 from bot.message import Button, Reply
 from config.locales import phrase
 from memory import Memory, PickError, Plan, PrivateOnlyError, UntypedError
-from memory.model import Account, Message
+from memory.model import Account, Chat, Message
 from memory.ports import Clock
 
 LONGEST_NUMBER: Final = 3
@@ -31,6 +31,8 @@ LINES: Final = 3
 
 _OFFER: Final = re.compile(r"forget:(?P<id>\d{1,18}):(?P<choice>\w+)", re.ASCII)
 _UNDO: Final = re.compile(r"undo:(?P<id>\d{1,18})", re.ASCII)
+_ROW: Final = re.compile(r"row:(?P<id>\d{1,18})", re.ASCII)
+"""A memory by its id, which no other will ever have."""
 _YES: Final = frozenset({"yes", "y", "ok", "all", "是", "好", "确认", "確認", "全部"})
 _NO: Final = frozenset({"no", "n", "cancel", "否", "不", "取消"})
 _MEANS_ALL: Final = frozenset({"all", "全部"})
@@ -52,12 +54,17 @@ class Forgetting:
         return {"forget": self._forget, "undo": self._undo}
 
     async def press(self, pressed: Pressed) -> Reply | None:
-        """A choice under an offer, or undo."""
+        """A choice under an offer, undo, or one memory of a list picked to be forgotten."""
         owner, now = pressed.owner, pressed.now
         if (found := _OFFER.fullmatch(pressed.button)) and owner.owns(int(found["id"])):
             return await self._chosen(owner, int(found["id"]), found["choice"], now=now)
         if (found := _UNDO.fullmatch(pressed.button)) and owner.owns(int(found["id"])):
             return await self._undone(owner, int(found["id"]), now=now)
+        if (found := _ROW.fullmatch(pressed.button)) and owner.owns(int(found["id"])):
+            plan = await self._memory.forgetting.choose(owner, pressed.chat, [int(found["id"])], now=now)
+            if plan is None:
+                return Reply(phrase("forget.number_gone", owner.language, count=1), private=True)
+            return await self._shown(owner, pressed.chat, plan)
         return None
 
     async def _forget(self, order: Order) -> Reply:
@@ -95,7 +102,7 @@ class Forgetting:
         plan = await self._memory.forgetting.choose(order.owner, order.chat, ids, now=now) if ids else None
         if plan is None:
             return Reply(phrase("forget.number_gone", language, count=len(found)), private=True)
-        return await self._shown(order, plan)
+        return await self._shown(order.owner, order.chat, plan)
 
     async def _offer(self, order: Order, words: str, *, now: datetime) -> Reply:
         language = order.owner.language
@@ -106,11 +113,11 @@ class Forgetting:
         if plan is None:
             text = phrase("forget.none", language, words=excerpt(words), private=order.chat.private)
             return Reply(text, private=True)
-        return await self._shown(order, plan)
+        return await self._shown(order.owner, order.chat, plan)
 
-    async def _shown(self, order: Order, plan: Plan) -> Reply:
+    async def _shown(self, owner: Account, chat: Chat, plan: Plan) -> Reply:
         """What a plan would delete, and how to say yes or no to it."""
-        owner, private, kind = order.owner, order.chat.private, plan.scope.kind
+        private, kind = chat.private, plan.scope.kind
         most = EXAMPLES if kind in ("since", "here", "everything") else MOST_LISTED
         told = {
             "entries": [shown(entry, owner, number) for number, entry in enumerate(plan.entries[:most], 1)],

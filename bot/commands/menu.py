@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.commands.choosing import Choosing
+from bot.commands.consenting import Consenting
 from bot.commands.disclosing import Disclosing
+from bot.commands.explaining import Explaining
 from bot.commands.folding import Folding
 from bot.commands.forgetting import Forgetting
 from bot.commands.linking import Linking
@@ -69,14 +71,17 @@ class Commands:
     """Runs commands and button presses. Each returns the reply; a wrong one gets a plain word about the right one."""
 
     def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
+        consenting = Consenting(memory)
         self._choosing = Choosing(memory, clock)
         folding = Folding(memory, clock)
         self._groups: tuple[Group, ...] = (
             Talking(memory, clock, lambda: NAMES),
             Seeing(memory, clock),
+            Explaining(memory, clock, settings.access),
             Remembering(memory),
             Pausing(memory),
-            Disclosing(memory, clock, settings),
+            consenting,
+            Disclosing(memory, clock, settings, consenting),
             Forgetting(memory, clock, folding),
             folding,
             Sharing(memory, clock),

@@ -16,13 +16,17 @@ EXCERPT: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A command as it was given: ``message`` is its (wordless) journal line, ``words`` what followed the name."""
+    """A command as it was given: ``message`` is its (wordless) journal line, ``words`` what followed the name.
+
+    ``replied_to`` is the platform's id of the message it answers, if it answers one.
+    """
 
     owner: Account
     chat: Chat
     message: Message
     name: str
     words: str
+    replied_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Seeing what is remembered, and why an answer was as it was."""
+"""Seeing what is remembered."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from bot.commands.numbering import kept
 from bot.commands.order import Order, Pressed, Run, excerpt
 from bot.commands.paging import cut, turners
-from bot.commands.shown import reason, shown
+from bot.commands.shown import shown
 from bot.message import Reply
 from config.locales import phrase
 from memory import Listed, Memory, Page
-from memory.model import Account, Chat
+from memory.model import Account
 from memory.ports import Clock
 
 _PAGE: Final = re.compile(r"known:(?P<list>\d{1,18}):(?P<page>\d{1,6})", re.ASCII)
 
 
 class Seeing:
-    """``/whatdoyouknow``, ``/why``."""
+    """``/whatdoyouknow``."""
 
     def __init__(self, memory: Memory, clock: Clock) -> None:
         self._memory = memory
@@ -30,7 +31,7 @@ class Seeing:
     @property
     def runs(self) -> Mapping[str, Run]:
         """What runs each command."""
-        return {"whatdoyouknow": self._whatdoyouknow, "why": self._why}
+        return {"whatdoyouknow": self._whatdoyouknow}
 
     async def press(self, pressed: Pressed) -> Reply | None:
         """Turn a page of the list that was seen last."""
@@ -61,18 +62,8 @@ class Seeing:
         pages: list[Page] = [
             [(title, [ids[line.number - 1] for line in part]) for title, part in page] for page in cut(lines)
         ]
-        listed = await self._kept(owner, chat, pages, now=now, chosen=seen.chosen)
+        listed = await kept(self._memory, owner, chat, pages, now=now, chosen=seen.chosen)
         return await self._page(owner, listed, 0, now=now, words=excerpt(order.words))
-
-    async def _kept(self, owner: Account, chat: Chat, pages: list[Page], *, now: datetime, chosen: bool) -> Listed:
-        """Have the numbers mean something where the list was asked for, and where it is read.
-
-        One that was asked for in a group is mostly read in the private chat.
-        """
-        if not chat.private:
-            aside = await self._memory.chat(owner, f"dm:{owner.user_id}", private=True)
-            await self._memory.lists.keep(owner, aside, pages, now=now, chosen=chosen)
-        return await self._memory.lists.keep(owner, chat, pages, now=now, chosen=chosen)
 
     async def _page(self, owner: Account, listed: Listed, page: int, *, now: datetime, words: str = "") -> Reply:
         """One page of a list as it is now; what was forgotten since has left a gap in the numbers."""
@@ -97,19 +88,3 @@ class Seeing:
             private=room.private,
         )
         return Reply(text, turners("known", listed.id, page, len(listed.pages)), private=True)
-
-    async def _why(self, order: Order) -> Reply:
-        owner = order.owner
-        trace = await self._memory.why(owner, order.chat)
-        recalled = [] if trace is None else trace.data["recalled"]
-        found = await self._memory.entries(owner, [unit["id"] for unit in recalled])
-        used = [
-            reason(found[unit["id"]], owner, order.chat) | {"band": unit["band"], "score": f"{unit['score']:.2f}"}
-            for unit in recalled
-            if unit["id"] in found
-        ]
-        if not used:
-            return Reply(phrase("why.nothing", owner.language), private=True)
-        gone = len(recalled) - len(used)
-        left_out = len(trace.data["left_out"]) if trace is not None else 0
-        return Reply(phrase("why.list", owner.language, used=used, gone=gone, left_out=left_out), private=True)

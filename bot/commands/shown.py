@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from bot.commands.order import excerpt
 from memory import attribute_label, next_time
-from memory.model import EVERYWHERE, PRIVATE, SELF, Account, Chat, Entry, Event, Message, ProfileLine
+from memory.model import EVERYWHERE, PRIVATE, SELF, Account, Entry, Event, ProfileLine
 
 SOON: Final = timedelta(days=14)
 """What expires within this time is shown with its day."""
@@ -84,22 +84,3 @@ def _when(event: Event, zone: ZoneInfo, now: datetime | None) -> str:
 def _last_day(end: datetime, zone: ZoneInfo) -> str:
     """The last day before a moment, on which something that ends then still holds."""
     return (end - timedelta(microseconds=1)).astimezone(zone).date().isoformat()
-
-
-def reason(unit: Entry | Message, owner: Account, chat: Chat) -> dict[str, object]:
-    """A recalled memory and the words it rests on; in a group without them, for they may come from elsewhere."""
-    zone = ZoneInfo(owner.zone)
-    if isinstance(unit, Message):
-        return {
-            "speaker": "" if unit.speaker == owner.name else unit.speaker,
-            "text": excerpt(unit.text),
-            "date": unit.at.astimezone(zone).date().isoformat(),
-            "quote": "",
-        }
-    citation = unit.provenance.citations[-1]
-    return {
-        "speaker": "",
-        "text": excerpt(unit.text),
-        "date": citation.at.astimezone(zone).date().isoformat(),
-        "quote": excerpt(citation.quote) if chat.private else "",
-    }

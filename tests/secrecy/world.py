@@ -123,6 +123,8 @@ class World:
     place: Place | None = None
     sent: list[Incoming] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
+    threads: set[tuple[str, str | None]] = field(default_factory=set)
+    """(word, thread) of what was said in a group: forgetting a chat is about the topic, not about the group."""
     paused: set[tuple[tuple[str, str], str]] = field(default_factory=set)
     _numbers: int = 0
 
@@ -247,6 +249,9 @@ class World:
             "ask": (30, self.ask),
             "forget": (6, self.forget),
             "forget by picks": (2, self.forget_some),
+            "forget everything": (0.5, self.forget_everything),
+            "forget this chat": (1, self.forget_here),
+            "retry": (3, self.retry),
             "undo": (3, self.undo),
             "wait": (4, self.wait),
             "housekeeping": (8, self.housekeeping),
@@ -335,6 +340,7 @@ class World:
         place = self.somewhere()
         fleeting = (place.account, place.room) in self.paused
         marker = self.oracle.said(place.account, place.room, private=place.private, fleeting=fleeting)
+        self.threads.add((marker.word, place.thread))
         await self.tell(place, self.random.choice(SAYINGS).format(marker.word))
 
     async def off_the_record(self) -> None:
@@ -418,6 +424,33 @@ class World:
                 await self.press(other, button.id)
         await self.tell(place, "/forget no")
 
+    async def forget_everything(self) -> None:
+        """Forget all of an account; the words to be typed are shown."""
+        place = self.alone()
+        replies = await self.tell(place, "/forget everything")
+        typed = [line for reply in replies for line in reply.text.splitlines() if line.startswith("/forget yes")]
+        typed += [line for reply in replies for line in reply.text.splitlines() if line.startswith("/forget 是")]
+        if not typed:
+            return
+        for marker in self.mine(place.account):
+            self.hide(marker)
+        await self.tell(place, typed[0])
+
+    async def forget_here(self) -> None:
+        """Forget what was said in one chat, and what was made of it."""
+        place = self.somewhere()
+        replies = await self.tell(place, "/forget here")
+        buttons = [b.id for reply in replies for b in reply.buttons if b.id.endswith(":all")]
+        if not buttons:
+            return
+        for marker in self.mine(place.account):
+            if marker.room == place.room and (place.private or (marker.word, place.thread) in self.threads):
+                self.hide(marker)
+        await self.press(place, buttons[0])
+
+    async def retry(self) -> None:
+        await self.tell(self.somewhere(), "/retry")
+
     async def undo(self) -> None:
         place = self.alone()
         hidden = self.mine(place.account, state="hidden")
@@ -491,6 +524,7 @@ class World:
         place, message = found
         old = self.oracle.found(message.text)
         new = self.oracle.said(place.account, place.room, private=place.private)
+        self.threads.add((new.word, place.thread))
         text = self.random.choice(SAYINGS).format(new.word)
         changed = Incoming(message.chat, message.user_id, message.name, message.message_id, text, message.at)
         for marker in old:
