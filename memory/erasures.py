@@ -131,7 +131,7 @@ class Erasures:
         """Remove what tells of an owner beside their words.
 
         That is: traces, offers, receipts that were sent, which talks they took part in, what was spent on them before
-        today, their name and their zone.
+        today, which matters they were asked about, their name and their zone.
 
         The account itself stays, for its numbers may never be given out again; so does the language they are spoken
         to in, and a talk that goes on. Needs an open transaction.
@@ -141,6 +141,7 @@ class Erasures:
             await self._db.execute(f"DELETE FROM {table} WHERE id BETWEEN :lo AND :upto", within)
         await self._db.execute("DELETE FROM notices WHERE id BETWEEN :lo AND :upto AND sent_at IS NOT NULL", within)
         await self._db.execute("DELETE FROM spending WHERE account = :owner AND day < :today", within)
+        await self._db.execute("DELETE FROM consents WHERE account = :owner", within)
         await self._db.execute(
             "DELETE FROM session_members WHERE account = :owner AND NOT EXISTS (SELECT 1 FROM journal j"
             " WHERE j.session = session_members.session AND j.id BETWEEN :lo AND :hi AND j.text_hash != x'')",
