@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Final
 
 from memory.accounts import Accounts
+from memory.erasures import Erasures
 from memory.model import Account, Message
 from memory.offloop import off_loop
 from memory.persons import Persons
@@ -61,6 +62,7 @@ class Echoes:
         self._sessions = sessions
         self._stores = stores
         self._persons = persons
+        self._erasures = Erasures(stores.db)
         self._changed = changed
 
     async def own(
@@ -82,27 +84,40 @@ class Echoes:
 
         ``memories`` are those that were made of the lines: a linked account may have been answered with them.
         """
-        others = await self._others(owner, gone)
-        traits = await self._traits(owner, gone) if others else _Traits()
+        waiting = await self._others(owner, gone)
+        traits = await self._traits(owner, gone) if waiting else _Traits()
         if not traits.words:
             return []
         used = [*(line.id for line in gone), *memories]
-        told = [(other, await self._told(other, traits, used=used)) for other in others]
-        return [(other, lines) for other, lines in told if lines]
+        told: dict[int, tuple[Account, list[Message]]] = {}
+        while waiting:
+            other = waiting.pop()
+            before = {line.id for line in told[other.no][1]} if other.no in told else set()
+            lines = await self._told(other, traits, used=used)
+            if new := [line for line in lines if line.id not in before]:
+                told[other.no] = (other, lines)
+                for line in new:
+                    traits.add(line)
+                # Who was with them when they were told may have been told it, too.
+                waiting += [each for each in await self._others(other, new) if each.no != owner.no]
+        return list(told.values())
 
     async def hide(self, owner: Account, gone: Sequence[Message], memories: Sequence[int], *, deletion: int) -> int:
         """Hide them on behalf of a deletion of the owner's; returns how many. Needs an open transaction."""
         hidden = 0
         for other, lines in await self.of(owner, gone, memories):
             ids = [line.id for line in lines]
+            concealed = {line.id for line in await self._stores.journal.concealed(other)}
             hidden += await self._stores.journal.hide(other, ids, deletion)
+            await self._erasures.claim(other, concealed.intersection(ids), deletion)
             await self._stores.waits.remove(other, [line.answers for line in lines if line.answers is not None])
             self._changed(other)
         return hidden
 
     async def show_again(self, owner: Account, lines: Sequence[Message], deletion: int) -> None:
         """Bring back what a deletion hid; ``lines`` are the owner's own of it. Needs an open transaction."""
-        for other in await self._others(owner, lines):
+        for other in await self._holders(owner, lines, deletion):
+            await self._erasures.release(other, deletion)
             if await self._stores.journal.unhide(other, deletion):
                 self._stores.embeddings.disturbed(other)
                 self._changed(other)
@@ -110,12 +125,13 @@ class Echoes:
     async def erase(self, owner: Account, lines: Sequence[Message], deletion: int) -> bool:
         """Erase what a deletion hid; whether a search finds none of it. Needs an open transaction."""
         clean = True
-        for other in await self._others(owner, lines):
-            if ids := [line.id for line in await self._stores.journal.hidden(other, deletion)]:
-                await self._erase(other, ids)
-                clean &= not await self._stores.journal.hidden(other, deletion)
-                clean &= not await self._stores.journal.wordy(other, ids)
-                clean &= not await self._stores.segments.holding(other, ids)
+        for other in await self._holders(owner, lines, deletion):
+            ids = await self._held(other, deletion)
+            await self._erase(other, ids)
+            await self._erasures.release(other, deletion)
+            clean &= not await self._stores.journal.hidden(other, deletion)
+            clean &= not await self._stores.journal.wordy(other, ids)
+            clean &= not await self._stores.segments.holding(other, ids)
         return clean
 
     async def withdraw(self, owner: Account, gone: Sequence[Message], memories: Sequence[int]) -> None:
@@ -144,6 +160,24 @@ class Echoes:
         numbers = {*await self._sessions.members(owner, sessions), *await self._persons.ever_linked(owner)}
         return [await self._accounts.numbered(number) for number in sorted(numbers)]
 
+    async def _holders(self, owner: Account, lines: Sequence[Message], deletion: int) -> list[Account]:
+        """The others of whose lines a deletion of the owner's hides some, however it came to them."""
+        found: dict[int, Account] = {}
+        waiting = await self._others(owner, lines)
+        while waiting:
+            other = waiting.pop()
+            if other.no in (owner.no, *found) or not (held := await self._held(other, deletion)):
+                continue
+            found[other.no] = other
+            known = [*await self._stores.journal.said(other), *await self._stores.journal.concealed(other)]
+            waiting += await self._others(other, [line for line in known if line.id in held])
+        return list(found.values())
+
+    async def _held(self, other: Account, deletion: int) -> list[int]:
+        """The lines of another account that a deletion hides, or covers while another one hides them."""
+        hidden = [line.id for line in await self._stores.journal.hidden(other, deletion)]
+        return [*hidden, *await self._erasures.claimed(other, deletion)]
+
     async def _traits(self, owner: Account, gone: Sequence[Message]) -> _Traits:
         """What stands in the lines and in nothing else that was said in their sessions."""
         traits, ids = _Traits(), {line.id for line in gone}
@@ -164,7 +198,9 @@ class Echoes:
         One that repeats such an answer is one, too. What the member said in lines other than those in ``but`` is
         theirs to be answered with.
         """
-        said = [line for line in await self._stores.journal.said(other) if line.id not in but]
+        # What another deletion hides counts, too: undoing that one must not bring it back.
+        known = [*await self._stores.journal.said(other), *await self._stores.journal.concealed(other)]
+        said = [line for line in known if line.id not in but]
         own = {term for line in said if line.role == "user" for term in terms(line.text)}
         mine = _Traits(traits.words - own, dict(traits.since))
         replies = {line.id: line for line in said if line.role == "bot"}
