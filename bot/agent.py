@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
-from bot.commands import Commands, Order, Pressed
+from bot.commands import Commands, Order, Pressed, Question
 from bot.escape import escaped
 from bot.hearing import BOT, Hearing, Watcher, written
 from bot.language import language_of
@@ -26,6 +27,7 @@ from bot.window import cut
 from config.locales import phrase
 from config.settings import Settings
 from memory import (
+    AlreadyAskedError,
     DatabaseError,
     Line,
     Memory,
@@ -190,8 +192,9 @@ class Agent:
         )
         turn.trace.found = await self._recall(turn, earlier)
         answer = await self._ask(turn, earlier, sink)
-        question = await self._commands.zone_question(turn.owner, turn.chat, turn.trace.learned)
-        await self._finish(turn, sink, answer, receipt="\n\n".join(filter(None, (receipt, question))))
+        zone = await self._commands.zone_question(turn.owner, turn.chat, turn.trace.learned)
+        doubt = None if zone or not self._is_whole(answer) else await self._doubt(turn)
+        await self._finish(turn, sink, answer, receipt="\n\n".join(filter(None, (receipt, zone))), doubt=doubt)
 
     async def press(self, press: Press, sink: Sink) -> None:
         """Obey a button. Raises Apology and DeliveryError."""
@@ -363,14 +366,27 @@ class Agent:
         else:
             await self._postscripts.delivered(said)
 
-    async def _finish(self, turn: Exchange, sink: Sink, answer: Answer, *, receipt: str = "") -> None:
+    def _is_whole(self, answer: Answer) -> bool:
+        """Whether an answer is one, and no word about having none."""
+        return answer.kept is not None or self._model is None
+
+    async def _doubt(self, turn: Exchange) -> Question | None:
+        """What to ask a person behind an answer; nothing while they speak off the record."""
+        if turn.is_fleeting:
+            return None
+        return await self._commands.doubt_question(turn.owner, turn.chat, now=turn.last.incoming.at)
+
+    async def _finish(
+        self, turn: Exchange, sink: Sink, answer: Answer, *, receipt: str = "", doubt: Question | None = None
+    ) -> None:
         """Journal the reply, then deliver it: a kill in between finds it waiting to be delivered."""
-        await self._journal(turn.last, answer.kept, turn)
+        asked = await self._journal(turn.last, answer.kept, turn, asks=doubt)
         said = await self._postscripts.behind(turn.last, fleeting=turn.is_fleeting)
-        behind = "\n\n".join(filter(None, (receipt, said)))
+        behind = "\n\n".join(filter(None, (receipt, asked.text if asked else "", said)))
         text = "\n\n".join(filter(None, (answer.text, escaped(behind) if answer.kept else behind)))
         try:
-            await self._deliver(turn.said, Reply(text, markdown=answer.kept is not None), sink)
+            buttons = asked.buttons if asked else ()
+            await self._deliver(turn.said, Reply(text, buttons, markdown=answer.kept is not None), sink)
             await self._postscripts.aside(turn.last, sink)
         finally:
             self._seen(turn.trace)
@@ -401,7 +417,10 @@ class Agent:
         except DatabaseError:
             log.exception("a delivered reply still counts as waiting")
 
-    async def _journal(self, said: Said, kept: str | None, turn: Exchange | None = None) -> None:
+    async def _journal(
+        self, said: Said, kept: str | None, turn: Exchange | None = None, *, asks: Question | None = None
+    ) -> Question | None:
+        """Journal that, and with which words, something was answered; returns what is asked with it, on the record."""
         line = Line(
             role="bot",
             speaker=BOT,
@@ -414,13 +433,20 @@ class Agent:
             fleeting=turn is not None and any(line.fleeting for line in turn.trace.window.lines),
         )
         trace, also, since = (None, [], None) if turn is None else (turn.trace.stored(), turn.ids[:-1], turn.since)
+        write = partial(
+            self._memory.answered, said.owner, said.chat, line, trace, delivered=kept is None, also=also, since=since
+        )
         try:
-            await self._memory.answered(
-                said.owner, said.chat, line, trace, delivered=kept is None, also=also, since=since
-            )
+            try:
+                await write(asks=None if asks is None else asks.doubt)
+            except AlreadyAskedError:
+                asks = None
+                await write()
         except DatabaseError:
             # A failed write never eats a reply.
             log.exception("the reply was not journaled")
+            return None
+        return asks
 
     def _seen(self, trace: TurnTrace) -> None:
         if self._watch is not None:

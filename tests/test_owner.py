@@ -11,6 +11,7 @@ import memory.accounts
 import memory.answering
 import memory.apart
 import memory.cooling
+import memory.corrections
 import memory.departures
 import memory.disclosing
 import memory.distill
@@ -35,6 +36,7 @@ import memory.persons
 import memory.profile
 import memory.promises
 import memory.reach
+import memory.reasons
 import memory.recall
 import memory.reconcile
 import memory.revising
@@ -54,6 +56,7 @@ WALKED: tuple[type, ...] = (
     Memory,
     memory.accounts.Chats,
     memory.answering.Answering,
+    memory.corrections.Corrections,
     memory.apart.Apart,
     memory.cooling.Cooling,
     memory.merging.Merging,
@@ -76,6 +79,7 @@ WALKED: tuple[type, ...] = (
     memory.profile.Profile,
     memory.promises.Promises,
     memory.reach.Reach,
+    memory.reasons.Reasons,
     memory.recall.Recall,
     memory.reconcile.Gate,
     memory.revising.Revising,
