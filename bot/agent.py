@@ -147,7 +147,7 @@ class Agent:
         self._reply_tokens = settings.model.reply_tokens
         self._recall_tokens = settings.recall.max_tokens
         self._requests = Requests(settings, count)
-        self._postscripts = Postscripts(memory, settings)
+        self._postscripts = Postscripts(memory, clock, settings)
         self._commands = Commands(memory, clock, settings)
         self.hearing = Hearing(memory, settings, commands=self._commands, count=count, zone=zone, watch=self._seen)
 
@@ -167,7 +167,7 @@ class Agent:
                 await self._settle(turn)
                 raise
         elif last.reply is not None:
-            behind = await self._postscripts.behind(last, fleeting=last.message.fleeting)
+            behind = await self._postscripts.behind([last])
             text = "\n\n".join(filter(None, (last.reply.text, escaped(behind))))
             await self._deliver(turn, Reply(text, markdown=True), sink)
         elif last.lost:
@@ -246,7 +246,8 @@ class Agent:
             max_tokens=self._recall_tokens,
             exclude=self._seen_anyway(turn, earlier),
             asked=turn.last.message.id,
-            context=tuple(line.text for line in earlier[-CONTEXT_TURNS:]),
+            context=tuple(line.text for line in earlier[-CONTEXT_TURNS:] if not line.fleeting),
+            by_words=turn.is_fleeting,
             everything=asks_about_everything(text),
         )
         try:
@@ -358,7 +359,7 @@ class Agent:
         reply = await self._commands.run(order)
         await self._journal(said, None)
         tells = order.name in TELLING
-        if not tells and (behind := await self._postscripts.behind(said, fleeting=False)):
+        if not tells and (behind := await self._postscripts.behind([said])):
             reply = replace(reply, text=f"{reply.text}\n\n{behind}")
         await sink.send(_discreet(reply, said.owner, said.chat))
         if tells:
@@ -380,12 +381,14 @@ class Agent:
         self, turn: Exchange, sink: Sink, answer: Answer, *, receipt: str = "", doubt: Question | None = None
     ) -> None:
         """Journal the reply, then deliver it: a kill in between finds it waiting to be delivered."""
-        asked = await self._journal(turn.last, answer.kept, turn, asks=doubt)
-        said = await self._postscripts.behind(turn.last, fleeting=turn.is_fleeting)
-        behind = "\n\n".join(filter(None, (receipt, asked.text if asked else "", said)))
+        question, buttons = await self._postscripts.question(turn.last)
+        # One question at a time: what is asked about a doubt can wait for another answer.
+        asked = await self._journal(turn.last, answer.kept, turn, asks=None if question else doubt)
+        if asked is not None:
+            question, buttons = asked.text, asked.buttons
+        behind = "\n\n".join(filter(None, (receipt, await self._postscripts.behind(turn.said), question)))
         text = "\n\n".join(filter(None, (answer.text, escaped(behind) if answer.kept else behind)))
         try:
-            buttons = asked.buttons if asked else ()
             await self._deliver(turn.said, Reply(text, buttons, markdown=answer.kept is not None), sink)
             await self._postscripts.aside(turn.last, sink)
         finally:
@@ -421,6 +424,7 @@ class Agent:
         self, said: Said, kept: str | None, turn: Exchange | None = None, *, asks: Question | None = None
     ) -> Question | None:
         """Journal that, and with which words, something was answered; returns what is asked with it, on the record."""
+        aside = [] if turn is None else [one for one in turn.trace.window.lines if one.fleeting]
         line = Line(
             role="bot",
             speaker=BOT,
@@ -430,7 +434,8 @@ class Agent:
             answers=said.message.id,
             tokens=0 if kept is None else self._count(kept) + MESSAGE_TOKENS,
             # What was said off the record and still stood in the window may be repeated by any answer.
-            fleeting=turn is not None and any(line.fleeting for line in turn.trace.window.lines),
+            fleeting=bool(aside),
+            held=",".join(one.held for one in aside) if all(one.held for one in aside) else "",
         )
         trace, also, since = (None, [], None) if turn is None else (turn.trace.stored(), turn.ids[:-1], turn.since)
         write = partial(

@@ -1,15 +1,18 @@
-"""What the program itself says behind an answer: that it is not remembered, and once what is."""
+"""What the program itself says behind an answer: that it is not remembered, once what is, and whether it may be."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
-from bot.message import DeliveryError, Reply, Sink
+from bot.commands.consenting import asking
+from bot.message import Button, DeliveryError, Reply, Sink
 from bot.turn import Said
 from config.locales import phrase
 from config.settings import Settings
 from memory import DatabaseError, Memory
 from memory.model import Account
+from memory.ports import Clock
 
 log = logging.getLogger(__name__)
 
@@ -17,15 +20,28 @@ log = logging.getLogger(__name__)
 class Postscripts:
     """Writes them. No failure of it eats an answer."""
 
-    def __init__(self, memory: Memory, settings: Settings) -> None:
+    def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
         self._memory = memory
+        self._clock = clock
+        self._asks = settings.privacy.sensitive == "ask"
         self._notices = settings.privacy.first_notice
         self._told: set[int] = set()
         """Accounts that are known to have been told; others are looked up."""
 
-    async def behind(self, said: Said, *, fleeting: bool) -> str:
-        """What stands behind the answer to a message; "" almost always."""
-        return "\n\n".join(filter(None, (await self._mark(said, fleeting=fleeting), await self._notice(said))))
+    async def behind(self, turn: Sequence[Said]) -> str:
+        """What stands behind the answer to a turn; "" almost always."""
+        return "\n\n".join(filter(None, (await self._mark(turn), await self._notice(turn[-1]))))
+
+    async def question(self, said: Said) -> tuple[str, tuple[Button, ...]]:
+        """What the person is asked behind the answer, with its buttons; in a private chat alone, mostly nothing."""
+        if not self._asks or not said.chat.private:
+            return "", ()
+        try:
+            question = await self._memory.consenting.question(said.owner, now=self._clock())
+        except DatabaseError:
+            log.exception("nobody was asked whether a matter may be kept")
+            return "", ()
+        return ("", ()) if question is None else asking(question, said.owner)
 
     async def delivered(self, said: Said) -> None:
         """The answer to a message has arrived, and with it a notice it carried."""
@@ -69,15 +85,22 @@ class Postscripts:
         except DeliveryError as error:
             log.info("the first notice did not arrive: %s", error)
 
-    async def _mark(self, said: Said, *, fleeting: bool) -> str:
-        if not fleeting:
+    async def _mark(self, turn: Sequence[Said]) -> str:
+        aside = [said.message for said in turn if said.message.fleeting]
+        if not aside:
             return ""
-        paused = False
+        owner, chat = turn[-1].owner, turn[-1].chat
+        if all(message.held for message in aside):
+            return phrase("consent.mark", owner.language)
         try:
-            paused = await self._memory.pauses.since(said.owner, said.chat) is not None
+            if await self._memory.pauses.since(owner, chat) is not None:
+                return phrase("pause.mark", owner.language, paused=True)
+            words = "\n".join(message.text for message in aside if not message.held)
+            if await self._memory.consenting.refuses(owner, words, now=self._clock()):
+                return phrase("consent.refused", owner.language)
         except DatabaseError:
-            log.exception("whether learning is paused was not read")
-        return phrase("pause.mark", said.owner.language, paused=paused)
+            log.exception("why words are not remembered was not read")
+        return phrase("pause.mark", owner.language, paused=False)
 
     async def _notice(self, said: Said) -> str:
         if not said.chat.private or not self._untold(said.owner):

@@ -229,6 +229,13 @@ class PrivacySettings(Section):
     first_notice: bool = Field(
         default=True, description="Tell each person once, with the first answer, what is remembered."
     )
+    sensitive: Literal["keep", "ask", "skip"] = Field(
+        "keep",
+        description="Of health, money, faith, sexuality and children: keep, ask before keeping, or skip all of it.",
+    )
+    ask_days: float = Field(
+        7.0, gt=0, le=365, description="Days that what waits for such a consent is held; then it is erased."
+    )
 
 
 class JobSettings(Section):

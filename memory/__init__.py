@@ -7,9 +7,10 @@ imported.
 from memory.answering import Heard, Waiting
 from memory.block import block, day_of
 from memory.calibrating import Calibration
+from memory.consenting import Choice, Question, Stand
 from memory.corrections import AlreadyAskedError, Disputed
 from memory.db import DATABASE_NAME, DatabaseError, inspect
-from memory.doubts import Choice, Doubt
+from memory.doubts import Doubt, Holds
 from memory.face import Memory, Owed
 from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
 from memory.jobs import last_runs
@@ -31,6 +32,7 @@ from memory.rules import (
     wants_remembering,
 )
 from memory.script import chinese as chinese_script
+from memory.sensitive import MATTERS, Matter
 from memory.shipped import told_texts as sample_texts
 from memory.slots import label as attribute_label
 from memory.usage import Spent, UsageKind
@@ -39,6 +41,7 @@ from memory.zones import zone_named
 
 __all__ = [
     "DATABASE_NAME",
+    "MATTERS",
     "SCORE_TERMS",
     "AlreadyAskedError",
     "Calibration",
@@ -50,8 +53,10 @@ __all__ = [
     "Explained",
     "Fate",
     "Heard",
+    "Holds",
     "Line",
     "Listed",
+    "Matter",
     "Memory",
     "Overview",
     "Owed",
@@ -59,10 +64,12 @@ __all__ = [
     "PickError",
     "Plan",
     "PrivateOnlyError",
+    "Question",
     "Reason",
     "RecallOptions",
     "Revision",
     "Spent",
+    "Stand",
     "UntypedError",
     "UsageKind",
     "Waiting",

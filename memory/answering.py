@@ -13,7 +13,7 @@ from memory.db import Database
 from memory.echoes import Echoes
 from memory.journal import Line
 from memory.model import Account, Chat, Message
-from memory.pauses import Pauses
+from memory.reserve import Reserve
 from memory.rooms import Rooms
 from memory.sessions import Sessions
 from memory.stores import Stores
@@ -62,7 +62,7 @@ class Answering:
         sessions: Sessions,
         stores: Stores,
         *,
-        pauses: Pauses,
+        reserve: Reserve,
         rooms: Rooms,
         echoes: Echoes,
     ) -> None:
@@ -70,7 +70,7 @@ class Answering:
         self._echoes = echoes
         self._accounts = accounts
         self._chats = chats
-        self._pauses = pauses
+        self._reserve = reserve
         self._sessions = sessions
         self._stores = stores
         self._rooms = rooms
@@ -87,8 +87,7 @@ class Answering:
                     return Heard(known, new=False, reply=reply, waiting=await self._stores.waits.waits(owner, known.id))
             if line.role == "user":
                 await self._rooms.spoke(owner, chat, at=line.at)
-            if await self._pauses.since(owner, chat) is not None:
-                line = replace(line, fleeting=True)
+            line = await self._reserve.marked(owner, chat, line)
             session = await self._sessions.touch(owner, chat, line.at)
             (message,) = await journal.add(owner, chat, session, [line])
             if waits:
@@ -118,8 +117,7 @@ class Answering:
             begun = line.answers if since is None else since
             asked = [*also, *([] if line.answers is None else [line.answers])]
             said = await self._stores.journal.lines(owner, asked, fleeting=True)
-            if any(one.fleeting for one in said.values()):
-                line = replace(line, fleeting=True)
+            line = self._reserve.answering(line, list(said.values()))
             session = await self._sessions.touch(owner, chat, line.at, answers=line.answers)
             if begun is not None and (
                 await self._stores.promises.deleted_since(owner, begun)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from memory.db import Database
-from memory.doubts import Choice, Doubt, Doubts
+from memory.doubts import Doubt, Doubts, Holds
 from memory.lists import Listed, Lists
 from memory.model import Account, Chat, Entry, ProfileLine
 from memory.reasons import Explained, Reasons, rests_on_memory
@@ -44,7 +44,7 @@ class Settled:
     """A doubt as its owner settled it; ``undo`` is the offer that takes it back."""
 
     doubt: Doubt
-    choice: Choice
+    choice: Holds
     undo: int = 0
 
 
@@ -125,7 +125,7 @@ class Corrections:
         if not await self._doubts.asked(owner, doubt, at=at):
             raise AlreadyAskedError
 
-    async def settle(self, owner: Account, chat: Chat, unsure: int, choice: Choice, *, now: datetime) -> Settled | None:
+    async def settle(self, owner: Account, chat: Chat, unsure: int, choice: Holds, *, now: datetime) -> Settled | None:
         """Carry out what the owner says of the doubt about the memory ``unsure``; None when that is open no more."""
         async with self._db.transaction():
             doubt = await self._open(owner, unsure, now=now)

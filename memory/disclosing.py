@@ -14,7 +14,7 @@ _HELD: Final = {
     " AND id BETWEEN :lo AND :hi",
     "replies": "journal WHERE role = 'bot' AND kind != 'command' AND fleeting = 0 AND hidden_by IS NULL"
     " AND id BETWEEN :lo AND :hi",
-    "fleeting": "journal WHERE fleeting = 1 AND id BETWEEN :lo AND :hi",
+    "fleeting": "journal WHERE fleeting = 1 AND held IS NULL AND id BETWEEN :lo AND :hi",
     "profile": f"profile WHERE {_OPEN}",
     "events": f"timeline WHERE {_OPEN}",
     "facts": f"facts WHERE {_OPEN}",

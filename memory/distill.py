@@ -26,6 +26,7 @@ from memory.nearness import Nearness
 from memory.offloop import off_loop
 from memory.ports import Clock, Completer, CompleterUnavailable, Completion
 from memory.reconcile import Gate, Shelf
+from memory.reserve import Reserve
 from memory.second_look import SecondLook
 from memory.sessions import Batch, Session, Sessions, next_day
 from memory.usage import Usage
@@ -123,12 +124,13 @@ class Distiller:
         settings: DistilSettings,
         embeddings: Embeddings | None = None,
         usage: Usage | None = None,
+        reserve: Reserve | None = None,
     ) -> None:
         self._db = db
         self._usage = usage
         self._stores = stores
         self._sessions = sessions
-        self._gate = Gate(db, stores)
+        self._gate = Gate(db, stores, reserve=reserve)
         nearness = Nearness(embeddings) if embeddings is not None else None
         self._second_look = SecondLook(db, stores, self._gate, completer=completer, clock=clock, nearness=nearness)
         self._completer = completer

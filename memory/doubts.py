@@ -12,7 +12,7 @@ from memory.model import Account, Entry, ProfileLine
 from memory.sameness import undenied
 from memory.stores import EntryStores
 
-Choice = Literal["new", "both", "old"]
+Holds = Literal["new", "both", "old"]
 """What somebody says of a doubt: the newer word took the place of the older one, both hold, or the older one stays."""
 
 

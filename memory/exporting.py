@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -19,12 +19,15 @@ ROWS_A_LINE: Final = 2
 """What it costs to write a row out, in the rows that :func:`memory.offloop.off_loop` counts by."""
 
 Document = dict[str, Any]
+Linked = Callable[[Account], Awaitable[Sequence[Account]]]
 
 
 class Exports:
     """Reads it together. Nothing is kept of what it gives."""
 
-    def __init__(self, accounts: Accounts, chats: Chats, stores: Stores, *, pauses: Pauses) -> None:
+    def __init__(self, accounts: Accounts, chats: Chats, stores: Stores, *, pauses: Pauses, linked: Linked) -> None:
+        """``linked`` tells the other accounts of an owner."""
+        self._linked = linked
         self._accounts = accounts
         self._chats = chats
         self._stores = stores
@@ -57,7 +60,7 @@ class Exports:
                 "zone_from": owner.zone_from,
                 "paused_chats": await self._pauses.places(owner),
             },
-            "links": [],
+            "links": [{"platform": each.platform, "user_id": each.user_id} for each in await self._linked(owner)],
             "chats": [await self._chat(owner, no) for no in sorted(chats - {PRIVATE, EVERYWHERE})],
             "pending_deletions": [
                 {

@@ -14,6 +14,8 @@ from memory import rules
 from memory.accounts import Accounts, Chats
 from memory.answering import Answering, Heard, Waiting
 from memory.calibrating import Calibration
+from memory.consenting import Consenting
+from memory.consents import Consents
 from memory.corrections import Corrections
 from memory.db import Database, DatabaseError
 from memory.disclosing import Disclosures
@@ -46,6 +48,7 @@ from memory.promises import Deletion, Notice, Promises
 from memory.reasons import Reasons
 from memory.recall import Recall, RecallOptions
 from memory.reconcile import Gate
+from memory.reserve import Reserve
 from memory.revising import Revising, Revision
 from memory.rezoning import Rezoning
 from memory.rooms import Rooms
@@ -127,20 +130,25 @@ class Memory:
         """Where the owner's memories may be used."""
         self.merging = Merging(db, self._stores, self._indexes)
         """What was folded into one, and the way back."""
-        self._gate = Gate(db, self._stores)
+        self.pauses = Pauses(db, self._chats)
+        self.exports = Exports(
+            self._accounts, self._chats, self._stores, pauses=self.pauses, linked=self.linking.linked
+        )
+        consents = Consents(db)
+        patience = timedelta(days=settings.privacy.ask_days)
+        reserve = Reserve(self.pauses, consents, settings.privacy)
+        self._gate = Gate(db, self._stores, reserve=reserve)
         self._rezoning = Rezoning(db, self._accounts, self._stores.timeline, self._indexes)
         self._moves = Moves(db)
         echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
-        self.pauses = Pauses(db, self._chats)
         self.disclosures = Disclosures(db)
-        self.exports = Exports(self._accounts, self._chats, self._stores, pauses=self.pauses)
         self._answering = Answering(
             db,
             self._accounts,
             self._chats,
             self._sessions,
             self._stores,
-            pauses=self.pauses,
+            reserve=reserve,
             rooms=self.rooms,
             echoes=echoes,
         )
@@ -151,7 +159,7 @@ class Memory:
             self._stores,
             gate=self._gate,
             answering=self._answering,
-            pauses=self.pauses,
+            reserve=reserve,
             echoes=echoes,
         )
         forgetting = Forgetting(
@@ -165,6 +173,19 @@ class Memory:
         self.forgetting = ForgettingTogether(
             db, forgetting, self._accounts, self._chats, persons=persons, stores=self._stores
         )
+        self.consenting = Consenting(
+            db,
+            self._chats,
+            self._sessions,
+            self._stores,
+            consents=consents,
+            reserve=reserve,
+            forgetting=forgetting,
+            patience=patience,
+            learn=self.learn,
+            changed=self._changed,
+        )
+        """What may be kept of sensitive matters."""
         self._recall = Recall(
             self._stores, self._indexes, settings.recall, count, completer=completer, reranker=reranker
         )
@@ -193,7 +214,9 @@ class Memory:
             indexes=self._indexes,
             recall=self._recall,
             sealing=Sealing(db, self._stores),
-            fleeting=Fleeting(db, self._accounts, self._sessions, self._stores, answering=self._answering),
+            fleeting=Fleeting(
+                db, self._accounts, self._sessions, self._stores, answering=self._answering, patience=patience
+            ),
             freshness=self._freshness,
             distiller=None
             if completer is None
@@ -205,6 +228,7 @@ class Memory:
                 clock=clock,
                 settings=settings.distil,
                 embeddings=self._stores.embeddings,
+                reserve=reserve,
                 usage=self._stores.usage,
             ),
         )
@@ -314,8 +338,12 @@ class Memory:
 
     async def learn(self, owner: Account, chat: Chat, message: Message) -> list[Decision]:
         """Let the rules read the owner's own words and pass what is certain through the write gate."""
-        if message.role != "user" or message.kind != "said" or message.fleeting:
+        if message.role != "user" or message.kind != "said":
             return []
+        if message.fleeting:
+            refused = not message.held and await self.consenting.refuses(owner, message.text, now=self._clock())
+            reason = "held" if message.held else "sensitive" if refused else ""
+            return [Decision("dropped", reason)] if reason else []
         found = rules.candidates(
             message.text, message_id=message.id, at=message.at, language_hint=owner.language, zone=owner.zone
         )
@@ -329,7 +357,7 @@ class Memory:
             )
         except rules.Refused as refusal:
             return Decision("dropped", refusal.reason)
-        (decision,) = await self._admit(owner, chat, message, [asked])
+        (decision,) = await self._admit(owner, chat, message, [asked], asked_for=True)
         return decision
 
     async def recall(
@@ -550,15 +578,19 @@ class Memory:
         self._indexes.forget(owner)
         self._stores.embeddings.disturbed(owner)
 
-    async def _admit(self, owner: Account, chat: Chat, message: Message, found: Sequence[Candidate]) -> list[Decision]:
+    async def _admit(
+        self, owner: Account, chat: Chat, message: Message, found: Sequence[Candidate], *, asked_for: bool = False
+    ) -> list[Decision]:
         if not found:
             return []
         async with self._db.transaction():
             if not await self._stores.journal.stands(owner, message):
                 return [Decision("dropped", "withdrawn") for _ in found]
             room = await self._chats.resolved(owner, chat)
-            decisions = await self._gate.admit(owner, found, audience=room.audience, now=self._clock())
-        if any(decision.closed for decision in decisions):
+            decisions = await self._gate.admit(
+                owner, found, audience=room.audience, now=self._clock(), asked_for=asked_for
+            )
+        if any(decision.closed or decision.reason == "held" for decision in decisions):
             self._indexes.forget(owner)
         if any(isinstance(decision.entry, ProfileLine) for decision in decisions):
             await self._rezoning.settle(owner)

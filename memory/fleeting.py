@@ -21,13 +21,22 @@ class Fleeting:
     """Ends what is not to be remembered: lines, the replies to them, and the traces of those."""
 
     def __init__(
-        self, db: Database, accounts: Accounts, sessions: Sessions, stores: Stores, *, answering: Answering
+        self,
+        db: Database,
+        accounts: Accounts,
+        sessions: Sessions,
+        stores: Stores,
+        *,
+        answering: Answering,
+        patience: timedelta,
     ) -> None:
+        """``patience`` is how long a line waits for its owner to agree to have it kept."""
         self._db = db
         self._accounts = accounts
         self._sessions = sessions
         self._stores = stores
         self._answering = answering
+        self._patience = patience
 
     async def owners(self) -> list[int]:
         """Numbers of the accounts that have fleeting lines; where the job starts from."""
@@ -37,15 +46,20 @@ class Fleeting:
         return [int(row["no"]) for row in rows]
 
     async def due(self, owner: Account, *, now: datetime) -> list[int]:
-        """The owner's fleeting lines whose session is over and that wait for nothing, and those of LONGEST ago."""
+        """The owner's fleeting lines whose session is over and that wait for nothing, and those of LONGEST ago.
+
+        One that is held stays until nobody is likely to agree any more.
+        """
         rows = await self._db.fetch(
             "SELECT j.id FROM journal j JOIN sessions s ON s.no = j.session WHERE j.fleeting = 1"
-            f" AND j.id BETWEEN :lo AND :hi AND (j.at <= :day OR {OVER} AND NOT EXISTS"
-            " (SELECT 1 FROM waiting w WHERE w.id = j.id OR w.reply = j.id)) ORDER BY j.id",
+            " AND j.id BETWEEN :lo AND :hi AND (j.held != '' AND j.at <= :patient OR j.held IS NULL"
+            f" AND (j.at <= :day OR {OVER} AND NOT EXISTS (SELECT 1 FROM waiting w WHERE w.id = j.id"
+            " OR w.reply = j.id))) ORDER BY j.id",
             {
                 "lo": owner.first_id,
                 "hi": owner.last_id,
                 "day": stamp(now - LONGEST),
+                "patient": stamp(now - self._patience),
                 "since": self._sessions.idle_since(now),
             },
         )

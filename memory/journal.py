@@ -21,13 +21,17 @@ from memory.offloop import off_loop
 
 LINE = (
     "j.id, j.chat, j.session, j.role, j.speaker, j.at, j.text, j.kind, j.platform_id, j.answers, j.tokens, j.turn,"
-    " j.fleeting"
+    " j.fleeting, j.held"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line to be written: everything about it but its number. ``fleeting``: nothing is to be made of its words."""
+    """A line to be written: everything about it but its number.
+
+    ``fleeting``: nothing is to be made of its words; of one that is ``held``, not before its owner has agreed for
+    these matters.
+    """
 
     role: Role
     speaker: str
@@ -38,6 +42,7 @@ class Line:
     answers: int | None = None
     tokens: int = 0
     fleeting: bool = False
+    held: str = ""
 
 
 class Place(NamedTuple):
@@ -71,12 +76,13 @@ class Journal:
                 new.answers,
                 new.tokens,
                 fleeting=new.fleeting and bool(new.text),
+                held=new.held if new.text else "",
             )
             for id_, new in zip(ids, lines, strict=True)
         ]
         await self._db.executemany(
             "INSERT INTO journal (id, chat, session, role, speaker, at, text, kind, platform_id, answers, tokens,"
-            " text_hash, fleeting) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " text_hash, fleeting, held) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     m.id,
@@ -92,6 +98,7 @@ class Journal:
                     m.tokens,
                     text_hash(spoken(m.speaker, m.text)),
                     int(m.fleeting),
+                    m.held or None,
                 )
                 for m in made
             ],
@@ -125,13 +132,15 @@ class Journal:
     async def rewrite(self, owner: Account, said: Message, new: Line) -> Message:
         """Give a line the words, the kind and the cost of ``new``; all else stays. Own words are distilled again.
 
-        A fleeting line stays one, and any line becomes one by words that are.
+        A fleeting line stays one, and any line becomes one by words that are; a held one is as its new words are.
         """
-        fleeting = (said.fleeting or new.fleeting) and bool(new.text)
+        plainly = any(one.fleeting and not one.held for one in (said, new))
+        held = "" if plainly or not new.text else new.held
+        fleeting = bool(new.text and (plainly or held))
         again = said.role == "user" and new.kind == "said" and not fleeting
         rows = await self._db.returning(
             "UPDATE journal SET text = :text, kind = :kind, tokens = :tokens, text_hash = :hash, revised = :again,"
-            " fleeting = :fleeting, read_to = 0, second_at = NULL"
+            " fleeting = :fleeting, held = :held, read_to = 0, second_at = NULL"
             f" WHERE id = :id AND id BETWEEN :lo AND :hi RETURNING {LINE.replace('j.', '')}",
             {
                 "text": new.text,
@@ -140,6 +149,7 @@ class Journal:
                 "hash": text_hash(spoken(said.speaker, new.text)),
                 "again": int(again),
                 "fleeting": int(fleeting),
+                "held": held or None,
                 "id": said.id,
                 "lo": owner.first_id,
                 "hi": owner.last_id,
@@ -330,7 +340,7 @@ class Journal:
             await self._db.execute(f"DELETE FROM journal WHERE platform_id IS NULL AND {which}", chosen)
             await self._db.execute(
                 "UPDATE journal SET text = '', speaker = '', kind = 'command', tokens = 0, hidden_by = NULL,"
-                f" fleeting = 0, text_hash = x'' WHERE {which}",
+                f" fleeting = 0, held = NULL, text_hash = x'' WHERE {which}",
                 chosen,
             )
 
@@ -367,6 +377,7 @@ def line(row: sqlite3.Row) -> Message:
         row["tokens"],
         row["turn"],
         bool(row["fleeting"]),
+        row["held"] or "",
     )
 
 

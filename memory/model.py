@@ -99,7 +99,8 @@ class Message:
     answered for a bot's line. ``at`` is aware UTC. ``answers`` is the id of the line a reply answers;
     ``turn`` is the id of the line whose reply answers this one, too, when several were answered as one.
     ``kind`` "command" lines carry no text; "forwarded" lines are somebody else's words. A ``fleeting`` line was
-    said off the record or while learning was paused: it is there to be answered, and nothing is made of it.
+    said off the record or while learning was paused: it is there to be answered, and nothing is made of it;
+    one that is ``held`` waits for its owner to agree to have these matters kept.
     """
 
     id: int
@@ -115,6 +116,7 @@ class Message:
     tokens: int = 0
     turn: int | None = None
     fleeting: bool = False
+    held: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,8 +67,9 @@ class RecallOptions:
     ``exclude`` are journal lines the model sees anyway; ``asked`` is the line of the question itself, which
     counts for nothing (its neighbours would hear its words); ``context`` are the turns before, newest last, read
     only when the question needs them; ``everything`` gives all that is known instead of what matches; ``without``
-    names terms of the score that are left out, to measure what each is worth. ``asker`` is the account that asks, when
-    another account of the same person is searched: no model is asked for that, and no vector made, a second time.
+    names terms of the score that are left out, to measure what each is worth. ``by_words`` tells that the question is
+    to leave no trace: it goes to no embedder and no other model. ``asker`` is the account that asks, when another
+    account of the same person is searched: no model is asked for that, and no vector made, a second time.
     """
 
     max_tokens: int | None = None
@@ -78,6 +79,7 @@ class RecallOptions:
     context: tuple[str, ...] = ()
     everything: bool = False
     without: frozenset[str] = frozenset()
+    by_words: bool = False
     asker: Account | None = None
 
 
@@ -147,7 +149,9 @@ class Recall:
         if question.strip() and not options.everything:
             judged, hits = await self._found(owner, question, limits, options=options, notes=notes)
         # A model is asked outside the queue: while it answers, others may recall.
-        candidates = await self._ordered(owner, question, judged.candidates, limits, notes)
+        candidates = judged.candidates
+        if not options.by_words:
+            candidates = await self._ordered(owner, question, candidates, limits, notes)
         async with self._at_once:
             shelf = self.shelf(owner, options, settled=not judged.fused)
             reading = partial(self._first_read, owner, candidates, room=room, now=now)
@@ -211,7 +215,8 @@ class Recall:
         asked = await self._asked(owner, question, now=limits.now, options=options, notes=notes)
         async with self._at_once:
             first, hits = await self._judge(owner, asked, limits)
-        if self._rewriter is None or options.asker is not None or not _unclear(question, first, limits):
+        as_it_stands = options.by_words or options.asker is not None
+        if self._rewriter is None or as_it_stands or not _unclear(question, first, limits):
             return first, hits
         queries, note = await self._rewriter.queries(owner, question, context=options.context, now=limits.now)
         notes.append(note)
@@ -288,7 +293,11 @@ class Recall:
         """The question made ready; all that waits for the embedder is in here."""
         asker = options.asker or owner
         search = _search_text(question, options.context)
-        vector = await self._vector(asker, search, notes)
+        vector = None
+        if options.by_words:
+            notes.append("by words alone")
+        else:
+            vector = await self._vector(asker, search, notes)
         foreign = self._shipped.probes(asked_in(search))
         named_dates = tuple(dates.partial(question))
         ready = Question(

@@ -16,12 +16,13 @@ from memory.apart import Apart
 from memory.batches import MAX_RETIREMENTS, Batch, as_said, by_time, is_told_by, refusal
 from memory.db import Database
 from memory.doubles import doubles
-from memory.doubts import Choice, Doubt
+from memory.doubts import Doubt, Holds
 from memory.facts import Facts
 from memory.journal import Journal
 from memory.likeness import Pair, Ruling, roles
 from memory.model import PRIVATE, Account, Candidate, Citation, Decision, Entry, Event, ProfileLine
 from memory.profile import Profile
+from memory.reserve import Reserve
 from memory.timeline import Timeline
 from memory.verdicts import DENIED, END, ENDED, SURE, UNDONE, Setting, Verdict, Weight, cites, judge
 
@@ -53,26 +54,48 @@ class Shelf(Protocol):
 class Gate:
     """Adds, confirms, supersedes, ends or drops, each with its reason."""
 
-    def __init__(self, db: Database, stores: Shelf) -> None:
+    def __init__(self, db: Database, stores: Shelf, *, reserve: Reserve | None = None) -> None:
+        """Without a ``reserve`` nothing is too sensitive to be kept."""
         self._db = db
         self._stores = stores
+        self._reserve = reserve
         self._apart = Apart(db)
 
     async def admit(
-        self, owner: Account, candidates: Sequence[Candidate], *, audience: int, now: datetime
+        self,
+        owner: Account,
+        candidates: Sequence[Candidate],
+        *,
+        audience: int,
+        now: datetime,
+        asked_for: bool = False,
     ) -> list[Decision]:
         """Decide on candidates from messages of one audience, in one transaction (or the one that is open).
 
         ``now`` is aware UTC. Returns a decision for each candidate, in their order, with the entry as stored.
         What was said earlier is decided on earlier. The same candidates again change nothing.
+        ``asked_for``: the owner asked for them in so many words, and so agreed to have them kept.
         """
         async with self._db.transaction():
             cited = {citation.message for candidate in candidates for citation in candidate.citations}
             batch = Batch(owner, audience, now, await self._stores.journal.lines(owner, cited))
             decisions: dict[int, Decision] = {}
             for place in by_time(candidates):
-                decisions[place] = await self._decide(batch, candidates[place])
+                candidate = candidates[place]
+                withheld = await self._withheld(batch, candidate, asked_for=asked_for)
+                decisions[place] = withheld or await self._decide(batch, candidate)
         return [decisions[place] for place in range(len(candidates))]
+
+    async def _withheld(self, batch: Batch, candidate: Candidate, *, asked_for: bool) -> Decision | None:
+        """The refusal of what is sensitive and not agreed to; where the owner is asked, its words wait with it."""
+        if self._reserve is None:
+            return None
+        standing, found = await self._reserve.verdict(batch.owner, candidate, asked_for=asked_for, now=batch.now)
+        if standing == "keep":
+            return None
+        if standing == "ask":
+            await self._reserve.hold(batch.owner, [citation.message for citation in candidate.citations], found)
+        return Decision("dropped", "held" if standing == "ask" else "sensitive")
 
     async def merge_duplicates(self, owner: Account, *, now: datetime) -> list[Decision]:
         """Fold live memories that say the same into one that may be used wherever either could be.
@@ -139,7 +162,7 @@ class Gate:
                 reopened.append(await self._reread(batch, entry.kind, entry.id))
         return reopened
 
-    async def decide(self, owner: Account, doubt: Doubt, choice: Choice, *, now: datetime) -> None:
+    async def decide(self, owner: Account, doubt: Doubt, choice: Holds, *, now: datetime) -> None:
         """Carry out what an owner says of a doubt. Needs the transaction in which it was read."""
         store = self._store(doubt.unsure.kind)
         if choice == "new":
@@ -151,7 +174,7 @@ class Gate:
         if choice != "old":
             await store.vouch(owner, doubt.unsure.id, 1.0)
 
-    async def undecide(self, owner: Account, doubt: Doubt, choice: Choice, *, confidence: float) -> bool:
+    async def undecide(self, owner: Account, doubt: Doubt, choice: Holds, *, confidence: float) -> bool:
         """Take that back, so that both stand as they did, the unsure one with its old confidence.
 
         False, with nothing changed, when either was closed or opened by something else since. Needs a transaction.

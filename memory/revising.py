@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from memory.accounts import Chats
@@ -13,8 +13,8 @@ from memory.echoes import Echoes
 from memory.journal import Line
 from memory.model import Account, Chat, Entry, Message
 from memory.needles import giveaways
-from memory.pauses import Pauses
 from memory.reconcile import Gate
+from memory.reserve import Reserve
 from memory.sessions import Sessions
 from memory.stores import Stores
 
@@ -46,7 +46,7 @@ class Revising:
         *,
         gate: Gate,
         answering: Answering,
-        pauses: Pauses,
+        reserve: Reserve,
         echoes: Echoes,
     ) -> None:
         self._db = db
@@ -56,7 +56,7 @@ class Revising:
         self._sessions = sessions
         self._gate = gate
         self._answering = answering
-        self._pauses = pauses
+        self._reserve = reserve
 
     async def revise(
         self, owner: Account, chat: Chat, platform_id: str, line: Line, *, now: datetime
@@ -74,8 +74,7 @@ class Revising:
             said = await journal.original(owner, chat, platform_id)
             if said is None or said.text == line.text:
                 return None
-            if await self._pauses.since(owner, chat) is not None:
-                line = replace(line, fleeting=True)
+            line = await self._reserve.marked(owner, chat, line)
             gone = await self._take_back(owner, [said.id], now=now)
             replies = await journal.answers_to(owner, [said.id])
             telltale = giveaways(gone)

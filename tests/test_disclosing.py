@@ -33,7 +33,7 @@ async def about(path: Path, clock: Clock, **settings: Any) -> str:
 
 
 SETTINGS: dict[str, tuple[dict[str, Any], str, str]] = {
-    "journal": ({"journal": JournalSettings(keep_days=7)}, "for 7 days", "for 180 days"),
+    "journal": ({"journal": JournalSettings(keep_days=7)}, "for 7 days\n- ", "for 180 days"),
     "journal for ever": ({"journal": JournalSettings(keep_days=0)}, "replies to them, until you erase them", "180"),
     "traces": ({"trace": TraceSettings(keep_days=3)}, "without words, for 3 days", "for 30 days"),
     "traces for ever": ({"trace": TraceSettings(keep_days=0)}, "until the reply is erased", "for 30 days"),
@@ -43,11 +43,11 @@ SETTINGS: dict[str, tuple[dict[str, Any], str, str]] = {
         "after 45 minutes of silence",
         "after 30 minutes of silence",
     ),
-    "model": (REMOTE, "chat model at llm.example.org, with", "none is connected"),
+    "model": (REMOTE, "chat model at llm.example.org, with", "no chat model is connected"),
     "model here": (
         {"openai_base_url": "http://127.0.0.1:11434/v1", "openai_model": "m"},
         "at 127.0.0.1 (this machine)",
-        "none is connected",
+        "no chat model is connected",
     ),
     "embedder": (
         REMOTE | {"openai_embedding_model": "e", "embedder": EmbedderSettings(kind="auto")},
@@ -92,7 +92,7 @@ async def test_privacy_counts_what_there_is_and_tells_of_pauses(tmp_path: Path, 
         await talk.say("/pause")
         await talk.say("I like tea.")
         told = await talk.say("/privacy")
-        assert "1 lines of what was said in a pause" in told
+        assert "1 line of what was said in a pause" in told
         assert "paused in this chat and in 1 more" in told
         assert "1 of your messages" in told
         (reply,) = await talk.ask("/privacy", chat="group:1")

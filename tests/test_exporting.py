@@ -5,6 +5,7 @@ from __future__ import annotations
 import html.parser
 import io
 import json
+import re
 import stat
 import zipfile
 from pathlib import Path
@@ -202,3 +203,15 @@ async def test_no_copy_of_an_export_stays_with_the_bot(tmp_path: Path, clock: Cl
         line = Line("user", "Lin", clock(), "zebrafinch", fleeting=True)
         await talk.app.memory.note(owner, chat, line)
         assert "zebrafinch" not in json.dumps(await talk.app.memory.exports.all(owner, now=clock()))
+
+
+async def test_linked_accounts_are_named_and_their_memories_are_not_in_it(tmp_path: Path, clock: Clock) -> None:
+    async with talking(tmp_path, clock) as talk:
+        await talk.say("I like tea.")
+        await talk.say("I like the zebrafinch.", user="2002")
+        shown = await talk.say("/link", user="2002")
+        code = max(re.findall(r"[A-Z0-9-]{6,}", shown), key=len)
+        await talk.say(f"/link {code}")
+        document, page = await taken(talk)
+        assert document["links"] == [{"platform": "test", "user_id": "2002"}]
+        assert "zebrafinch" not in json.dumps(document) + page

@@ -10,6 +10,8 @@ import pytest
 import memory.accounts
 import memory.answering
 import memory.apart
+import memory.consenting
+import memory.consents
 import memory.cooling
 import memory.corrections
 import memory.departures
@@ -57,6 +59,9 @@ WALKED: tuple[type, ...] = (
     memory.accounts.Chats,
     memory.answering.Answering,
     memory.corrections.Corrections,
+    memory.consenting.Consenting,
+    memory.consents.Consents,
+    memory.reserve.Reserve,
     memory.apart.Apart,
     memory.cooling.Cooling,
     memory.merging.Merging,
@@ -115,6 +120,7 @@ WITHOUT_OWNER = {
     ("Answering", "waiting"): "gives each message that waits with its owner, at a start",
     ("Fleeting", "owners"): "returns account numbers, no memory",
     ("Fleeting", "sweep"): "goes owner by owner inside",
+    ("Reserve", "answering"): "marks the reply it is handed, reads nothing",
     ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Rooms", "removed"): "the bot itself is gone: every member of the group in turn, no memory is read",

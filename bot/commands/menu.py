@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from bot.commands.choosing import Choosing
+from bot.commands.consenting import Consenting
 from bot.commands.disclosing import Disclosing
 from bot.commands.disputing import Disputing
 from bot.commands.doubting import Doubting, Question
@@ -73,6 +74,7 @@ class Commands:
     """Runs commands and button presses. Each returns the reply; a wrong one gets a plain word about the right one."""
 
     def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
+        consenting = Consenting(memory)
         self._choosing = Choosing(memory, clock)
         self._disputing = Disputing(memory, clock)
         self._doubting = Doubting(memory)
@@ -85,7 +87,8 @@ class Commands:
             self._doubting,
             Remembering(memory, clock),
             Pausing(memory),
-            Disclosing(memory, clock, settings),
+            consenting,
+            Disclosing(memory, clock, settings, consenting),
             Forgetting(memory, clock, folding),
             folding,
             Sharing(memory, clock),
