@@ -1,8 +1,9 @@
-"""What the bot said because it had read words that are forgotten now: to their owner later on, or to others of a group.
+"""What the bot said because it had read words that are forgotten now: to their owner later on, or to others.
 
 A window holds what was said before, in a group by every member, so an answer may repeat it in other words. One given
-to another member lies in that member's range, and has to go with the words it repeats. Only answers of the bot go:
-what another person said with their own fingers is theirs.
+to another member lies in that member's range, and has to go with the words it repeats. So does one that was given to
+an account with the memories of another account it was linked with, be the link still there or not. Only answers of the
+bot go: what another person said with their own fingers is theirs.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 from memory.accounts import Accounts
 from memory.model import Account, Message
 from memory.offloop import off_loop
+from memory.persons import Persons
 from memory.sessions import Sessions
 from memory.stores import Stores
 from memory.words import terms
@@ -46,12 +48,19 @@ class Echoes:
     """Hides, brings back and erases with a deletion what the bot told other members because of it."""
 
     def __init__(
-        self, accounts: Accounts, sessions: Sessions, stores: Stores, changed: Callable[[Account], None]
+        self,
+        accounts: Accounts,
+        sessions: Sessions,
+        stores: Stores,
+        persons: Persons,
+        *,
+        changed: Callable[[Account], None],
     ) -> None:
         """``changed`` is told of every other member whose lines were changed."""
         self._accounts = accounts
         self._sessions = sessions
         self._stores = stores
+        self._persons = persons
         self._changed = changed
 
     async def own(
@@ -66,18 +75,25 @@ class Echoes:
         ids = {line.id for line in gone}
         return await self._told(owner, traits, but=ids, used=ids.union(memories)) if traits.words else []
 
-    async def of(self, owner: Account, gone: Sequence[Message]) -> list[tuple[Account, list[Message]]]:
-        """The bot's answers to others that repeat lines of the owner, by whom they were given to."""
-        traits = await self._traits(owner, gone)
+    async def of(
+        self, owner: Account, gone: Sequence[Message], memories: Sequence[int]
+    ) -> list[tuple[Account, list[Message]]]:
+        """The bot's answers to others that repeat lines of the owner, by whom they were given to.
+
+        ``memories`` are those that were made of the lines: a linked account may have been answered with them.
+        """
+        others = await self._others(owner, gone)
+        traits = await self._traits(owner, gone) if others else _Traits()
         if not traits.words:
             return []
-        told = [(other, await self._told(other, traits)) for other in await self._others(owner, gone)]
+        used = [*(line.id for line in gone), *memories]
+        told = [(other, await self._told(other, traits, used=used)) for other in others]
         return [(other, lines) for other, lines in told if lines]
 
-    async def hide(self, owner: Account, gone: Sequence[Message], deletion: int) -> int:
+    async def hide(self, owner: Account, gone: Sequence[Message], memories: Sequence[int], *, deletion: int) -> int:
         """Hide them on behalf of a deletion of the owner's; returns how many. Needs an open transaction."""
         hidden = 0
-        for other, lines in await self.of(owner, gone):
+        for other, lines in await self.of(owner, gone, memories):
             ids = [line.id for line in lines]
             hidden += await self._stores.journal.hide(other, ids, deletion)
             await self._stores.waits.remove(other, [line.answers for line in lines if line.answers is not None])
@@ -102,14 +118,15 @@ class Echoes:
                 clean &= not await self._stores.segments.holding(other, ids)
         return clean
 
-    async def withdraw(self, owner: Account, gone: Sequence[Message]) -> None:
+    async def withdraw(self, owner: Account, gone: Sequence[Message], memories: Sequence[int]) -> None:
         """Erase at once what repeats lines that were taken back on the platform. Needs an open transaction."""
-        for other, lines in await self.of(owner, gone):
+        for other, lines in await self.of(owner, gone, memories):
             await self._erase(other, [line.id for line in lines])
 
     async def forgotten_meanwhile(self, owner: Account, session: int, *, since: datetime) -> bool:
-        """Whether another member of a session forgot something after ``since`` and did not bring it back."""
-        for number in await self._sessions.members(owner, [session]):
+        """Whether another member, or another account of the owner's, forgot something after ``since`` for good."""
+        numbers = {*await self._sessions.members(owner, [session]), *await self._persons.ever_linked(owner)}
+        for number in sorted(numbers):
             if await self._stores.promises.deleted_after(await self._accounts.numbered(number), since):
                 return True
         return False
@@ -122,9 +139,10 @@ class Echoes:
         self._changed(other)
 
     async def _others(self, owner: Account, gone: Sequence[Message]) -> list[Account]:
-        """The other members of the sessions in which the owner said the lines."""
+        """The other members of the sessions in which the owner said the lines, and the accounts they are or were."""
         sessions = list({line.session for line in gone})
-        return [await self._accounts.numbered(number) for number in await self._sessions.members(owner, sessions)]
+        numbers = {*await self._sessions.members(owner, sessions), *await self._persons.ever_linked(owner)}
+        return [await self._accounts.numbered(number) for number in sorted(numbers)]
 
     async def _traits(self, owner: Account, gone: Sequence[Message]) -> _Traits:
         """What stands in the lines and in nothing else that was said in their sessions."""

@@ -22,6 +22,8 @@ from memory.reach import ROWS_A_LINE, holding
 from memory.stores import Stores
 
 RECEIPT: Final = "forget.receipt"
+AT_ONCE: Final = 500
+"""Rows that go in one transaction: everybody else writes between two of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,10 @@ class Erasing:
     async def erase_due(self, owner: Account, *, now: datetime) -> list[Deletion]:
         """Erase what has waited long enough, search for it, and only then owe the receipt.
 
-        Rows go in one transaction with the search that finds them gone; then the file is rewritten so that no
-        old copy of a page holds them; then the receipt, with what the search counted. A kill at any point leaves the
-        deletion due, and the next run finishes it. Raises ErasureError when a search still finds something: those
-        rows stay as they were, hidden, and there is no receipt.
+        Rows go a few at a time, hidden as they are; then a search finds them gone; then the file is rewritten so that
+        no old copy of a page holds them; then the receipt, with what the search counted. A kill at any point leaves
+        the deletion due, and the next run finishes it. Raises ErasureError when a search still finds something: it
+        stays hidden, and there is no receipt.
         """
         erased: list[Deletion] = []
         failed: list[int] = []
@@ -87,11 +89,13 @@ class Erasing:
         """Erase rows that an older copy of the file has brought back, and rewrite it; returns how many there were.
 
         To be called after a restore, before anybody reads, with the ranges that the file before it had
-        (:meth:`memory.forget.Forgetting.erased`). A memory that quotes an erased line keeps its own words only.
+        (:meth:`memory.forget.Forgetting.erased`). What the copy knows of itself it has erased already; a line that was
+        only edited since has its old words taken away. A memory that quotes an erased line keeps its own words only.
         """
-        ranges = [each for each in ranges if owner.owns(each.first) and owner.owns(each.last)]
         count = 0
         async with self._db.transaction():
+            known = set(await self._erasures.ranges(owner))
+            ranges = [r for r in ranges if owner.owns(r.first) and owner.owns(r.last) and r not in known]
             for first, last in ranges:
                 rows = await self._erasures.within(owner, first, last)
                 count += len(rows)
@@ -107,30 +111,37 @@ class Erasing:
         return count
 
     async def _erase(self, owner: Account, deletion: Deletion, *, now: datetime) -> Deletion | None:
-        """Remove a deletion's rows and search for them, in one transaction; None when it was undone meanwhile."""
+        """Remove a deletion's rows, some at a time, and search for them; None when it was undone meanwhile."""
+        gone = _Gone(
+            [e for store in self._stores.entries for e in await store.hidden(owner, deletion.id)],
+            await self._stores.journal.hidden(owner, deletion.id),
+        )
         async with self._db.transaction():
+            # What was read before is still hidden: only undoing it changes that.
             if deletion.id not in {due.id for due in await self._stores.promises.due(owner, now=now)}:
                 return None
-            gone = _Gone(
-                [e for store in self._stores.entries for e in await store.hidden(owner, deletion.id)],
-                await self._stores.journal.hidden(owner, deletion.id),
-            )
+            rows = [*gone.ids, *await self._erasures.claimed(owner, deletion.id)]
             if not await self._echoes.erase(owner, gone.lines, deletion.id):
                 raise ErasureError(deletion.id)
-            rows = [*gone.ids, *await self._erasures.claimed(owner, deletion.id)]
-            await self._remove(owner, rows, rows)
+            if "searched" not in deletion.counts:  # Else a run before this one was stopped on its way.
+                deletion = await self._stores.promises.counted(owner, deletion.id, gone.counts | {"searched": 0})
+            # From the first row that is gone on nothing may bring the others back, whatever the clock says.
+            await self._stores.promises.begun(owner, deletion.id)
             if deletion.scope == "everything":
-                await self._remove(owner, [], await self._erasures.commands(owner, deletion.id))
-                await self._erasures.wipe(owner, deletion.id, now=now)
                 await self._erasures.note_all(owner, deletion.id)
             else:
                 await self._erasures.note(owner, deletion.id, rows)
+        for start in range(0, len(rows), AT_ONCE):
+            async with self._db.transaction():
+                await self._remove(owner, rows[start : start + AT_ONCE], rows[start : start + AT_ONCE])
+        async with self._db.transaction():
+            if deletion.scope == "everything":
+                await self._remove(owner, [], await self._erasures.commands(owner, deletion.id))
+                await self._erasures.wipe(owner, deletion.id, now=now)
             await self._erasures.release(owner, deletion.id)
             await self._sweep(owner)
-            searched = await self._prove(owner, deletion, gone)
-            if deletion.counts.get("searched") is not None:
-                return deletion  # A run before this one erased it, and was stopped before the receipt.
-            return await self._stores.promises.counted(owner, deletion.id, gone.counts | {"searched": searched})
+        searched = await self._prove(owner, deletion, gone)
+        return await self._stores.promises.counted(owner, deletion.id, {**deletion.counts, "searched": searched})
 
     async def _remove(self, owner: Account, entries: Sequence[int], lines: Sequence[int]) -> None:
         for store in self._stores.entries:

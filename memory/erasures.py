@@ -56,9 +56,10 @@ class Erasures:
     # ---- what is gone for good -----------------------------------------------------------------------
 
     async def note(self, owner: Account, deletion: int, rows: Sequence[int]) -> None:
-        """Write down in ranges which rows a deletion has erased. Needs the transaction that erased them."""
-        living = await self._living(owner) if len(rows) > 1 else []
-        ranges = await off_loop(lambda: spans(rows, living), size=len(rows) + len(living))
+        """Write down in ranges which rows a deletion erases. Needs an open transaction."""
+        gone = set(rows)
+        living = [row for row in await self._living(owner) if row not in gone] if len(gone) > 1 else []
+        ranges = await off_loop(lambda: spans(gone, living), size=len(gone) + len(living))
         await self._write(owner, deletion, ranges)
 
     async def note_all(self, owner: Account, deletion: int) -> None:
@@ -130,7 +131,7 @@ class Erasures:
         """Remove what tells of an owner beside their words.
 
         That is: traces, offers, receipts that were sent, which talks they took part in, what was spent on them before
-        today, their name and their zone.
+        today, which matters they were asked about, their name and their zone.
 
         The account itself stays, for its numbers may never be given out again; so does the language they are spoken
         to in, and a talk that goes on. Needs an open transaction.
@@ -140,6 +141,7 @@ class Erasures:
             await self._db.execute(f"DELETE FROM {table} WHERE id BETWEEN :lo AND :upto", within)
         await self._db.execute("DELETE FROM notices WHERE id BETWEEN :lo AND :upto AND sent_at IS NOT NULL", within)
         await self._db.execute("DELETE FROM spending WHERE account = :owner AND day < :today", within)
+        await self._db.execute("DELETE FROM consents WHERE account = :owner", within)
         await self._db.execute(
             "DELETE FROM session_members WHERE account = :owner AND NOT EXISTS (SELECT 1 FROM journal j"
             " WHERE j.session = session_members.session AND j.id BETWEEN :lo AND :hi AND j.text_hash != x'')",

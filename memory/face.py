@@ -140,7 +140,7 @@ class Memory:
         self._gate = Gate(db, self._stores, reserve=reserve)
         self._rezoning = Rezoning(db, self._accounts, self._stores.timeline, self._indexes)
         self._moves = Moves(db)
-        echoes = Echoes(self._accounts, self._sessions, self._stores, self._indexes.forget)
+        echoes = Echoes(self._accounts, self._sessions, self._stores, persons, changed=self._indexes.forget)
         self.disclosures = Disclosures(db)
         self._answering = Answering(
             db,

@@ -56,11 +56,12 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What is named: memories, lines, and the memories among what is hidden already."""
+    """What is named: memories and lines, and of both what is hidden already."""
 
     entries: Sequence[Entry]
     lines: Sequence[int] = ()
     hidden: Sequence[Entry] = ()
+    hidden_lines: Sequence[int] = ()
 
     def __bool__(self) -> bool:
         return bool(self.entries or self.lines)
@@ -68,12 +69,16 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Doomed:
-    """What a yes deletes, as of row ``newest``: memories and lines, and rows that another deletion hides already."""
+    """What a yes deletes, as of row ``newest``: memories and lines, and rows that another deletion hides already.
+
+    ``quotes`` are other memories, each with a line that it may not quote any more.
+    """
 
     newest: int
     entries: Sequence[Entry]
     reached: Reached
     hidden: Sequence[int] = ()
+    quotes: Sequence[tuple[Entry, int]] = ()
 
 
 class Forgetting:
@@ -128,16 +133,20 @@ class Forgetting:
 
     async def _planned(self, owner: Account, chat: Chat, asked: _Asked, *, now: datetime) -> Plan | None:
         scope = asked.scope
-        # In one transaction, so that every memory the plan could not see has a higher number than the offer.
+        newest = await self._stores.journal.newest(owner)
+        found = await self._find(owner, chat, asked)
+        # Looked through before, for it takes its time; what came meanwhile is looked at in the one transaction that
+        # offers, so that every memory the plan could not see has a higher number than the offer.
         async with self._db.transaction():
-            found = await self._find(owner, chat, asked)
+            if await self._stores.journal.newest(owner) != newest:
+                found = await self._find(owner, chat, asked)
             if not found:
                 return None
             data = {
                 "scope": scope.kind,
                 "since": None if scope.since is None else stamp(scope.since),
                 "entries": [entry.id for entry in found.entries],
-                "lines": list(found.lines),
+                "lines": [*found.lines, *found.hidden_lines],
                 "hidden": [entry.id for entry in found.hidden],
             }
             offer = await self._stores.promises.offer(owner, chat.no, "forget", data, expires_at=now + OFFER_LASTS)
@@ -164,13 +173,14 @@ class Forgetting:
             size = (len(shown) + len(hidden)) * ROWS_A_LINE
             named, also = await off_loop(lambda: [_named(asked, lot) for lot in (shown, hidden)], size=size)
             beside = [m for m in concealed if chat.private or m.chat == chat.no]
-            return _Found(named, [m.id for m in await holding(asked.query, [*here, *beside])], also)
+            lines, hidden_lines = [[m.id for m in await holding(asked.query, lot)] for lot in (here, beside)]
+            return _Found(named, lines, also, hidden_lines)
         places = await self._stores.journal.places(owner, _cited([*shown, *hidden]))
         if scope.kind == "last":
             return _last(chat, shown, [m for m in here if m.chat == chat.no], places)
         bounds = _Bounds(scope, chat, places)
-        lines = [m.id for m in (*here, *concealed) if bounds.hold_line(m)]
-        return _Found([e for e in shown if bounds.hold(e)], lines, [e for e in hidden if bounds.hold(e)])
+        lines, hidden_lines = [[m.id for m in lot if bounds.hold_line(m)] for lot in (here, concealed)]
+        return _Found([e for e in shown if bounds.hold(e)], lines, [e for e in hidden if bounds.hold(e)], hidden_lines)
 
     # ---- doing ---------------------------------------------------------------------------------------
 
@@ -272,7 +282,8 @@ class Forgetting:
         if since_shown := await self._made_of(owner, reached.lines, after=offer.id, bounded=not searches):
             entries += since_shown
             reached = await self._reach.of(owner, [*entries, *also], lines_named, searches=searches)
-        return _Doomed(newest, entries, reached, [e.id for e in also])
+        quotes = await self._quotes(owner, entries, reached.lines, searches=searches)
+        return _Doomed(newest, entries, reached, [e.id for e in also], quotes)
 
     async def _hide(
         self, owner: Account, offer: Offer, doomed: _Doomed, scope: Scope, *, searches: bool, now: datetime
@@ -281,13 +292,13 @@ class Forgetting:
         kind: Kind = "words" if searches else scope.kind
         promises, journal = self._stores.promises, self._stores.journal
         deletion = await promises.delete(owner, offer.chat, at=now, erase_at=now + self._undo, scope=kind)
-        if scope.kind != "everything":
-            needles = await off_loop(lambda: giveaways(doomed.entries), size=len(ids) * ROWS_A_LINE)
-            await self._withdraw_quotes(owner, set(ids), lines, needles if searches and ids else None)
+        for entry, message in doomed.quotes:
+            (store,) = [each for each in self._stores.entries if each.kind == entry.kind]
+            await store.requote(owner, entry.id, message, entry.text)
         if not searches:
             await self._say_again(owner, doomed.entries)
         await self._sessions.unread(owner, lines)
-        echoed = await self._echoes.hide(owner, doomed.reached.lines, deletion)
+        echoed = await self._echoes.hide(owner, doomed.reached.lines, ids, deletion=deletion)
         replies = [m.id for m in doomed.reached.lines if m.role == "bot"]
         counts = {
             "memories": sum([await store.hide(owner, ids, deletion) for store in self._stores.entries]),
@@ -313,17 +324,25 @@ class Forgetting:
         found = [e for store in self._stores.entries for e in await store.citing(owner, ids) if e.id > after]
         return [e for e in found if not bounded or {c.message for c in e.provenance.citations} <= ids]
 
-    async def _withdraw_quotes(
-        self, owner: Account, forgotten: set[int], lines: Sequence[int], needles: Needles | None
-    ) -> None:
-        """Another memory that cites a forgotten line keeps only its own words of it; all of it without needles."""
-        for store in self._stores.entries:
-            for entry in await store.citing(owner, lines):
-                if entry.id in forgotten:
-                    continue
-                for citation in entry.provenance.citations:
-                    if citation.message in lines and (needles is None or needles.found_in(citation.quote)):
-                        await store.requote(owner, entry.id, citation.message, entry.text)
+    async def _quotes(
+        self, owner: Account, forgotten: Sequence[Entry], lines: Sequence[Message], *, searches: bool
+    ) -> list[tuple[Entry, int]]:
+        """The other memories that quote a forgotten line: they keep only their own words of it.
+
+        With ``searches`` a quote that gives nothing of the forgotten away may stay.
+        """
+        ids, gone = {entry.id for entry in forgotten}, {line.id for line in lines}
+        citing = [e for store in self._stores.entries for e in await store.citing(owner, gone) if e.id not in ids]
+        if not citing:
+            return []
+        needles = await off_loop(lambda: giveaways(forgotten), size=len(ids) * ROWS_A_LINE)
+        whole = not (searches and ids)
+        return [
+            (entry, citation.message)
+            for entry in citing
+            for citation in entry.provenance.citations
+            if citation.message in gone and (whole or needles.found_in(citation.quote))
+        ]
 
     async def _say_again(self, owner: Account, forgotten: Sequence[Entry]) -> None:
         """What was closed because it was said once more holds again when only the later saying is forgotten."""
@@ -335,6 +354,7 @@ class Forgetting:
 
     async def _show_again(self, owner: Account, deletion: Deletion, *, now: datetime) -> bool:
         """Show what a deletion hid; False when it has been erased meanwhile."""
+        covered = len(await self._erasures.claimed(owner, deletion.id))
         await self._erasures.release(owner, deletion.id)
         lines = await self._stores.journal.hidden(owner, deletion.id)
         await self._echoes.show_again(owner, lines, deletion.id)
@@ -343,7 +363,7 @@ class Forgetting:
             shown += await store.unhide(owner, deletion.id)
         # What was hidden before its session was distilled has its turn now.
         await self._sessions.resume(owner, [line.id for line in lines])
-        return shown > 0 and await self._stores.promises.undone(owner, deletion.id, at=now)
+        return shown + covered > 0 and await self._stores.promises.undone(owner, deletion.id, at=now)
 
 
 class PickError(ValueError):
@@ -394,7 +414,7 @@ def _last(chat: Chat, shown: Sequence[Entry], here: Sequence[Message], places: M
     Of one message there may be several memories.
     """
     lines = [m for m in here if m.role == "user" and m.text]
-    there = {m for m, place in places.items() if place.chat == chat.no}
+    there = {m for m in _cited(shown) if m in places and places[m].chat == chat.no}
     talk = max([*(m.session for m in lines), *(places[m].session for m in there)], default=0)
     latest: dict[int, list[Entry]] = {}
     for entry in shown:

@@ -60,6 +60,17 @@ class Persons:
                 "INSERT OR IGNORE INTO links (account, person, at) VALUES (?, ?, ?)", (account, person, now)
             )
 
+        await self._db.execute(
+            "INSERT OR IGNORE INTO once_linked (account, other) SELECT one.account, two.account FROM links one"
+            " JOIN links two ON two.person = one.person AND two.account != one.account WHERE one.person = ?",
+            (person,),
+        )
+
+    async def ever_linked(self, owner: Account) -> list[int]:
+        """Numbers of the accounts that are, or once were, one person with the owner's."""
+        rows = await self._db.fetch("SELECT other FROM once_linked WHERE account = ? ORDER BY other", (owner.no,))
+        return [int(row["other"]) for row in rows]
+
     async def part(self, owner: Account) -> None:
         """Take the owner's account out of its person; who is left alone is no person of several accounts any more."""
         await self._db.execute(

@@ -131,6 +131,13 @@ class Promises:
         )
         return _deletion(rows[0])
 
+    async def begun(self, owner: Account, deletion: int) -> None:
+        """Note that rows of a deletion are being erased: it cannot be undone any more, were the clock set back."""
+        await self._db.execute(
+            "UPDATE deletions SET erase_at = 0 WHERE id = ? AND id BETWEEN ? AND ?",
+            (deletion, owner.first_id, owner.last_id),
+        )
+
     async def undoable(self, owner: Account, *, now: datetime) -> list[Deletion]:
         """Deletions that can still be undone, newest first."""
         rows = await self._db.fetch(

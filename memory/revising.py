@@ -10,6 +10,7 @@ from memory.accounts import Chats
 from memory.answering import Answering
 from memory.db import Database
 from memory.echoes import Echoes
+from memory.erasures import Erasures
 from memory.journal import Line
 from memory.model import Account, Chat, Entry, Message
 from memory.needles import giveaways
@@ -51,6 +52,7 @@ class Revising:
     ) -> None:
         self._db = db
         self._echoes = echoes
+        self._erasures = Erasures(db)
         self._chats = chats
         self._stores = stores
         self._sessions = sessions
@@ -81,9 +83,9 @@ class Revising:
             telling = {reply.id for reply in replies if telltale.found_in(reply.text)}
             echoed = await self._echoes.own(owner, [said], [entry.id for entry in gone], kept=[line.text])
             telling |= {reply.id for reply in echoed}
-            await self._echoes.withdraw(owner, [said, *echoed])
+            await self._echoes.withdraw(owner, [said, *echoed], [entry.id for entry in gone])
             await self._answering.erase(owner, telling)
-            await self._stores.promises.withdrawn(owner, chat.no, at=now)
+            await self._note(owner, chat, [said.id, *telling, *(entry.id for entry in gone)], now=now)
             new = await journal.rewrite(owner, said, line)
             if not line.text:
                 await self._stores.waits.remove(owner, [said.id])
@@ -116,10 +118,15 @@ class Revising:
             taken = [entry.id for entry in await self._take_back(owner, lines, now=now)]
             echoed = await self._echoes.own(owner, known, taken)
             replies |= {reply.id for reply in echoed}
-            await self._echoes.withdraw(owner, [*known, *echoed])
+            await self._echoes.withdraw(owner, [*known, *echoed], taken)
             await self._answering.erase(owner, [*lines, *replies])
-            await self._stores.promises.withdrawn(owner, chat.no, at=now)
+            await self._note(owner, chat, [*lines, *replies, *taken], now=now)
         return len(lines)
+
+    async def _note(self, owner: Account, chat: Chat, rows: Sequence[int], *, now: datetime) -> None:
+        """Note that words were taken back, and which rows an older copy of the file must not bring back."""
+        deletion = await self._stores.promises.withdrawn(owner, chat.no, at=now)
+        await self._erasures.note(owner, deletion, rows)
 
     async def _take_back(self, owner: Account, lines: Sequence[int], *, now: datetime) -> list[Entry]:
         """Erase the memories that rest on these lines alone; others lose only the citations.

@@ -15,6 +15,7 @@ from memory.facts import Facts
 from memory.forget import Forgetting
 from memory.journal import Journal, Line
 from memory.model import Account, Candidate, Chat, Citation, Entry, Message, ProfileLine
+from memory.persons import Persons
 from memory.profile import Profile
 from memory.sessions import Sessions
 from memory.stores import Stores
@@ -95,7 +96,7 @@ class Shelf:
 
 def forgetting(shelf: Shelf, stores: Stores) -> Forgetting:
     """The forget gate over a shelf; ten minutes to undo."""
-    echoes = Echoes(shelf.accounts, shelf.sessions, stores, lambda _: None)
+    echoes = Echoes(shelf.accounts, shelf.sessions, stores, Persons(shelf.db), changed=lambda _: None)
     return Forgetting(shelf.db, stores, shelf.sessions, timedelta(minutes=10), echoes)
 
 

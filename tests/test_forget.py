@@ -11,6 +11,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from memory import erasing
 from memory.embedding import Embeddings, spoken, text_hash
 from memory.forget import ErasureError, Forgetting, PickError, Plan
 from memory.journal import Line
@@ -445,3 +446,44 @@ async def test_page_splits_leave_no_old_copy_of_erased_words(world: World) -> No
     assert await world.erase() == 1
     for file in world.shelf.db.path.parent.iterdir():
         assert marker.encode() not in file.read_bytes(), file.name
+
+
+async def test_an_erasure_that_was_stopped_half_way_can_not_be_undone_and_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(30):
+        await world.learn(f"第{n}次吃缬沙坦", f"用户第{n}次吃缬沙坦")
+    deletion = await world.forget("缬沙坦")
+    before = world.shelf.clock()
+    monkeypatch.setattr(erasing, "AT_ONCE", 7)
+    whole, calls = world.stores.journal.erase, []
+
+    async def killed(owner: Account, ids: Sequence[int]) -> None:
+        calls.append(ids)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        await whole(owner, ids)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.stores.journal, "erase", killed)
+        with pytest.raises(KeyboardInterrupt):
+            await world.erase()
+    # Not even for a clock that was set back: some of it is gone already.
+    assert await world.forgetting.undo(world.owner, deletion, now=before) is None
+    assert await world.stores.promises.notices(world.owner) == []
+    assert await world.erase() == 1
+    (notice,) = await world.stores.promises.notices(world.owner)
+    assert dict(notice.data) == {"memories": 30, "messages": 30, "replies": 0, "searched": 0}
+    assert await world.facts() == await world.said() == []
+
+
+async def test_what_is_erased_is_noted_in_few_ranges_without_what_was_left_alone(world: World) -> None:
+    for n in range(20):
+        await world.learn(f"第{n}次吃缬沙坦", f"用户第{n}次吃缬沙坦")
+    kept = await world.shelf.say("今天天气不错")
+    await world.learn("缬沙坦没了", "用户的缬沙坦没了")
+    await world.forget("缬沙坦")
+    await world.erase()
+    ranges = await world.forgetting.erased(world.owner)
+    assert len(ranges) == 2
+    assert not any(first <= kept.id <= last for first, last in ranges)

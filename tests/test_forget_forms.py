@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from bot.message import Reply
+from memory import Line
 from memory.erasures import Range, spans
 from memory.scope import Scope, read
 from tests.conftest import Clock
+from tests.house import housed
 from tests.servers.openai_server import OpenAIServer
 from tests.talk import Talk, talking
 
@@ -318,3 +320,24 @@ async def test_a_restored_copy_forgets_again_what_was_erased(data_dir: Path, clo
         assert "boat" not in talk.everything_stored()
         assert holding(data_dir, "boat is blue") == []
         assert await talk.app.memory.forgetting.erased(owner) == ranges
+
+
+async def test_a_line_that_was_edited_since_a_backup_has_its_old_words_taken_away(clock: Clock, tmp_path: Path) -> None:
+    async with housed(tmp_path / "r.db", clock) as house:
+        await house.hear("My bike is in the attic", id_="1")
+        await house.hear("My boat is in the harbour", id_="2")
+        backup = tmp_path / "backup.db"
+        with contextlib.closing(sqlite3.connect(house.path)) as file:
+            file.execute("VACUUM INTO ?", (str(backup),))
+        line = Line("user", "Lin", clock(), "My bike is in the cellar", platform_id="1")
+        await house.memory.revise(house.owner, house.chat, "1", line, now=clock())
+        await house.memory.withdraw(house.owner, house.chat, ["2"], now=clock())
+        ranges = await house.memory.forgetting.erased(house.owner)
+        # What the file itself has erased is not erased in it again: the new words stay.
+        assert await house.memory.forgetting.erase_again(house.owner, ranges, now=clock()) == 0
+        assert "cellar" in house.everything()
+    async with housed(backup, clock) as house:
+        assert "attic" in house.everything()
+        assert await house.memory.forgetting.erase_again(house.owner, ranges, now=clock()) > 0
+        assert "attic" not in house.everything()
+        assert "harbour" not in house.everything()

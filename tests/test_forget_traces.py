@@ -23,9 +23,11 @@ FORMS: Final = ("valsartan", "last", "since 11:00", "this chat", "everything")
 OF_AN_OWNER: Final = {
     "journal", "profile", "timeline", "facts", "citations", "chunks", "embeddings", "vector_pages", "segments",
     "traces", "offers", "notices", "waiting", "nulls", "session_members", "shown",
-    "kept_apart",
+    "kept_apart", "consents",
 }  # fmt: skip
 """Tables of which nothing is left of an owner after everything was forgotten, marks without words apart."""
+OF_AN_ACCOUNT: Final = {"session_members", "nulls", "consents"}
+"""Those of them that are kept by the account's number."""
 KEPT: Final = {
     "accounts": "that there is an account, and in which language it is spoken to; its counter of numbers",
     "also_hidden": "numbers of rows, gone with the deletion",
@@ -141,6 +143,7 @@ async def test_every_table_is_reached_by_everything_or_left_alone_for_a_reason(d
         server.on(reply=lambda request: f"Noted: {request.last_user}")
         await talk.say(f"I live in Oslo and take {SECRET} at 8 on 3 May 2026")
         await talk.say("Where do I live?")
+        talk.alter("INSERT INTO consents (account, matter, answer, at) VALUES (1, 'health', 1, 0)")
         tables = {name for (name,) in talk.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
         ours = {name for name in tables if not name.startswith("sqlite_")}
         assert ours == OF_AN_OWNER | set(KEPT), "say of a new table whether /forget everything reaches it, and why not"
@@ -149,9 +152,10 @@ async def test_every_table_is_reached_by_everything_or_left_alone_for_a_reason(d
         (deletion,) = talk.rows("SELECT max(id) FROM deletions")[0]
         clock.advance(minutes=11)
         await talk.app.tick()
-        for table in sorted(OF_AN_OWNER - {"session_members", "nulls"}):
+        for table in sorted(OF_AN_OWNER - OF_AN_ACCOUNT):
             key = {"citations": "entry", "kept_apart": "kept"}.get(table, "id")
             words = " AND text_hash != x''" if table == "journal" else ""
             left = talk.rows(f"SELECT * FROM {table} WHERE {key} < {deletion}{words}")
             assert left == [], table
+        assert talk.rows("SELECT * FROM consents") == talk.rows("SELECT * FROM nulls") == []
         assert talk.rows("SELECT name, zone_set FROM accounts") == [("", None)]

@@ -64,7 +64,7 @@ class Forgetting:
             plan = await self._memory.forgetting.choose(owner, pressed.chat, [int(found["id"])], now=now)
             if plan is None:
                 return Reply(phrase("forget.number_gone", owner.language, count=1), private=True)
-            return self._shown(owner, pressed.chat, plan)
+            return await self._shown(owner, pressed.chat, plan)
         return None
 
     async def _forget(self, order: Order) -> Reply:
@@ -102,7 +102,7 @@ class Forgetting:
         plan = await self._memory.forgetting.choose(order.owner, order.chat, ids, now=now) if ids else None
         if plan is None:
             return Reply(phrase("forget.number_gone", language, count=len(found)), private=True)
-        return self._shown(order.owner, order.chat, plan)
+        return await self._shown(order.owner, order.chat, plan)
 
     async def _offer(self, order: Order, words: str, *, now: datetime) -> Reply:
         language = order.owner.language
@@ -113,9 +113,9 @@ class Forgetting:
         if plan is None:
             text = phrase("forget.none", language, words=excerpt(words), private=order.chat.private)
             return Reply(text, private=True)
-        return self._shown(order.owner, order.chat, plan)
+        return await self._shown(order.owner, order.chat, plan)
 
-    def _shown(self, owner: Account, chat: Chat, plan: Plan) -> Reply:
+    async def _shown(self, owner: Account, chat: Chat, plan: Plan) -> Reply:
         """What a plan would delete, and how to say yes or no to it."""
         private, kind = chat.private, plan.scope.kind
         most = EXAMPLES if kind in ("since", "here", "everything") else MOST_LISTED
@@ -127,7 +127,9 @@ class Forgetting:
             "lines": [excerpt(line.text) for line in _examples(plan)],
         }
         if kind == "everything":
-            text = phrase("forget.everything", owner.language, phrase=phrase("forget.phrase", owner.language), **told)
+            linked = sorted({account.platform for account in await self._memory.linking.linked(owner)})
+            typed = phrase("forget.phrase", owner.language)
+            text = phrase("forget.everything", owner.language, phrase=typed, linked=linked, **told)
             return Reply(
                 text, (Button(f"forget:{plan.offer}:no", phrase("forget.button_no", owner.language)),), private=True
             )

@@ -94,8 +94,13 @@ class Oracle:
             return f"it is {marker.state}"
         if private:
             # An answer in a group is part of the talk with the one who was answered, whoever else's words it took up.
-            return "" if mine or (account, marker.word) in self.told else "it is somebody else's"
-        if (marker.room == room and not marker.private) or (room, marker.word) in self.spoken:
+            told = any((each, marker.word) in self.told for each in self.person(account))
+            return "" if mine or told else "it is somebody else's"
+        if (room, marker.word) in self.spoken:
+            return ""
+        if (marker.account, room) in self.left:
+            return "its author has left"
+        if marker.room == room and not marker.private:
             return ""  # what was said in a group was heard by the group
         if mine and marker.everywhere and not marker.fleeting:
             return ""
