@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
-from bot.commands import Commands, Order, Pressed
+from bot.commands import Commands, Order, Pressed, Question
 from bot.escape import escaped
 from bot.hearing import BOT, Hearing, Watcher, written
 from bot.language import language_of
@@ -26,6 +27,7 @@ from bot.window import cut
 from config.locales import phrase
 from config.settings import Settings
 from memory import (
+    AlreadyAskedError,
     DatabaseError,
     Line,
     Memory,
@@ -190,8 +192,9 @@ class Agent:
         )
         turn.trace.found = await self._recall(turn, earlier)
         answer = await self._ask(turn, earlier, sink)
-        question = await self._commands.zone_question(turn.owner, turn.chat, turn.trace.learned)
-        await self._finish(turn, sink, answer, receipt="\n\n".join(filter(None, (receipt, question))))
+        zone = await self._commands.zone_question(turn.owner, turn.chat, turn.trace.learned)
+        doubt = None if zone or not self._is_whole(answer) else await self._doubt(turn)
+        await self._finish(turn, sink, answer, receipt="\n\n".join(filter(None, (receipt, zone))), doubt=doubt)
 
     async def press(self, press: Press, sink: Sink) -> None:
         """Obey a button. Raises Apology and DeliveryError."""
@@ -364,10 +367,25 @@ class Agent:
         else:
             await self._postscripts.delivered(said)
 
-    async def _finish(self, turn: Exchange, sink: Sink, answer: Answer, *, receipt: str = "") -> None:
+    def _is_whole(self, answer: Answer) -> bool:
+        """Whether an answer is one, and no word about having none."""
+        return answer.kept is not None or self._model is None
+
+    async def _doubt(self, turn: Exchange) -> Question | None:
+        """What to ask a person behind an answer; nothing while they speak off the record."""
+        if turn.is_fleeting:
+            return None
+        return await self._commands.doubt_question(turn.owner, turn.chat, now=turn.last.incoming.at)
+
+    async def _finish(
+        self, turn: Exchange, sink: Sink, answer: Answer, *, receipt: str = "", doubt: Question | None = None
+    ) -> None:
         """Journal the reply, then deliver it: a kill in between finds it waiting to be delivered."""
-        await self._journal(turn.last, answer.kept, turn)
         question, buttons = await self._postscripts.question(turn.last)
+        # One question at a time: what is asked about a doubt can wait for another answer.
+        asked = await self._journal(turn.last, answer.kept, turn, asks=None if question else doubt)
+        if asked is not None:
+            question, buttons = asked.text, asked.buttons
         behind = "\n\n".join(filter(None, (receipt, await self._postscripts.behind(turn.said), question)))
         text = "\n\n".join(filter(None, (answer.text, escaped(behind) if answer.kept else behind)))
         try:
@@ -402,7 +420,10 @@ class Agent:
         except DatabaseError:
             log.exception("a delivered reply still counts as waiting")
 
-    async def _journal(self, said: Said, kept: str | None, turn: Exchange | None = None) -> None:
+    async def _journal(
+        self, said: Said, kept: str | None, turn: Exchange | None = None, *, asks: Question | None = None
+    ) -> Question | None:
+        """Journal that, and with which words, something was answered; returns what is asked with it, on the record."""
         aside = [] if turn is None else [one for one in turn.trace.window.lines if one.fleeting]
         line = Line(
             role="bot",
@@ -417,13 +438,20 @@ class Agent:
             held=",".join(one.held for one in aside) if all(one.held for one in aside) else "",
         )
         trace, also, since = (None, [], None) if turn is None else (turn.trace.stored(), turn.ids[:-1], turn.since)
+        write = partial(
+            self._memory.answered, said.owner, said.chat, line, trace, delivered=kept is None, also=also, since=since
+        )
         try:
-            await self._memory.answered(
-                said.owner, said.chat, line, trace, delivered=kept is None, also=also, since=since
-            )
+            try:
+                await write(asks=None if asks is None else asks.doubt)
+            except AlreadyAskedError:
+                asks = None
+                await write()
         except DatabaseError:
             # A failed write never eats a reply.
             log.exception("the reply was not journaled")
+            return None
+        return asks
 
     def _seen(self, trace: TurnTrace) -> None:
         if self._watch is not None:

@@ -113,6 +113,9 @@ class Hearing:
         # Whose words they are decides whose language it is: not that of a forward, nor of what is to be forgotten.
         own = text if command is None and incoming.forward_from is None else ""
         owner, chat = await self.meet(incoming, own)
+        if command is None and not aside:
+            with written(owner.language):
+                command = await self._commands.disputed(owner, chat, incoming)
         words = "" if command is not None or is_blank(text) else text
         line = self._line(incoming, words, aside=aside)
         with written(owner.language):

@@ -8,7 +8,9 @@ from memory.answering import Heard, Waiting
 from memory.block import block, day_of
 from memory.calibrating import Calibration
 from memory.consenting import Choice, Question, Stand
+from memory.corrections import AlreadyAskedError, Disputed
 from memory.db import DATABASE_NAME, DatabaseError, inspect
+from memory.doubts import Doubt, Holds
 from memory.face import Memory, Owed
 from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
 from memory.jobs import last_runs
@@ -20,8 +22,10 @@ from memory.reasons import Explained, Fate, Reason, rests_on_memory
 from memory.recall import SCORE_TERMS, RecallOptions
 from memory.revising import Revision
 from memory.rules import (
+    Dispute,
     asks_about_everything,
     detect_language,
+    disputes,
     is_small_talk,
     off_the_record,
     wants_forgetting,
@@ -39,12 +43,17 @@ __all__ = [
     "DATABASE_NAME",
     "MATTERS",
     "SCORE_TERMS",
+    "AlreadyAskedError",
     "Calibration",
     "Choice",
     "DatabaseError",
+    "Dispute",
+    "Disputed",
+    "Doubt",
     "Explained",
     "Fate",
     "Heard",
+    "Holds",
     "Line",
     "Listed",
     "Matter",
@@ -70,6 +79,7 @@ __all__ = [
     "chinese_script",
     "day_of",
     "detect_language",
+    "disputes",
     "inspect",
     "is_question",
     "is_small_talk",

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from memory import slots
 from memory.model import Account, Entry, ProfileLine
 from memory.sameness import undenied
 from memory.stores import EntryStores
+
+Holds = Literal["new", "both", "old"]
+"""What somebody says of a doubt: the newer word took the place of the older one, both hold, or the older one stays."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,22 @@ class EntryStore(ABC, Generic[E]):
             (sure, id_, owner.first_id, owner.last_id),
         )
 
+    async def doubted(self, owner: Account) -> bool:
+        """Whether any open memory was said unsurely against another one, and nobody was asked about it."""
+        rows = await self._db.fetch(
+            f"SELECT 1 FROM {self.table} WHERE doubts IS NOT NULL AND id BETWEEN ? AND ? AND asked_at IS NULL"
+            " AND retired_at IS NULL AND hidden_by IS NULL LIMIT 1",
+            (owner.first_id, owner.last_id),
+        )
+        return bool(rows)
+
+    async def vouch(self, owner: Account, id_: int, confidence: float) -> None:
+        """Set how sure a memory is, by the word of its owner."""
+        await self._db.execute(
+            f"UPDATE {self.table} SET confidence = ? WHERE id = ? AND id BETWEEN ? AND ?",
+            (confidence, id_, owner.first_id, owner.last_id),
+        )
+
     async def asked(self, owner: Account, id_: int, *, at: datetime) -> bool:
         """Note that its owner was asked about an unsure memory; False when that was noted before."""
         changed = await self._db.execute(

@@ -16,9 +16,11 @@ from memory.answering import Answering, Heard, Waiting
 from memory.calibrating import Calibration
 from memory.consenting import Consenting
 from memory.consents import Consents
+from memory.corrections import Corrections
 from memory.db import Database, DatabaseError
 from memory.disclosing import Disclosures
 from memory.distill import Distiller
+from memory.doubts import Doubt
 from memory.echoes import Echoes
 from memory.embedding import Embeddings
 from memory.exporting import Exports
@@ -191,6 +193,10 @@ class Memory:
         """What is known, in groups a person reads."""
         self.reasons = Reasons(self._stores, self._together)
         """Why an answer was as it was."""
+        self.corrections = Corrections(
+            db, self._stores, self._gate, lists=self.lists, reasons=self.reasons, changed=self._changed
+        )
+        """What is put right by its owner."""
         self._freshness = Freshness(
             self._stores.embeddings,
             self._sessions,
@@ -405,15 +411,22 @@ class Memory:
         delivered: bool = True,
         also: Sequence[int] = (),
         since: int | None = None,
+        asks: Doubt | None = None,
     ) -> Message:
         """Journal a reply (``line.answers`` names what it answers) together with its trace, if it has one.
 
         ``also`` are further lines of the same turn; neither they nor what is answered wait any more. A reply that
         is not ``delivered`` yet is kept to be sent after a kill, until :meth:`settled`. One that was under way
         (``since`` the :meth:`mark` it began at, by default the line it answers) while something was forgotten may
-        rest on that: only that it was given is kept.
+        rest on that: only that it was given is kept. With the reply the owner is asked about a doubt (``asks``);
+        raises AlreadyAskedError, with nothing written, when they have been asked about it.
         """
-        reply = await self._answering.answered(owner, chat, line, trace, delivered=delivered, also=also, since=since)
+        async with self._db.transaction():
+            if asks is not None:
+                await self.corrections.asked(owner, asks, at=line.at)
+            reply = await self._answering.answered(
+                owner, chat, line, trace, delivered=delivered, also=also, since=since
+            )
         self._freshness.heard(owner, reply)
         return reply
 

@@ -25,11 +25,13 @@ Page = Sequence[tuple[str, Sequence[int]]]
 class Listed:
     """A list as it was shown; its memories are numbered from 1 over all pages.
 
-    ``chat`` is where it was asked for; ``chosen`` tells that it is not all there was, but what somebody's words picked.
+    ``chat`` is where it was asked for, ``at`` when; ``chosen`` tells that it is not all there was, but what somebody's
+    words picked.
     """
 
     id: int
     chat: int
+    at: datetime
     pages: tuple[tuple[tuple[str, tuple[int, ...]], ...], ...]
     chosen: bool = False
 
@@ -103,4 +105,4 @@ class Lists:
 
 def _listed(offer: Offer) -> Listed:
     pages = tuple(tuple((title, tuple(ids)) for title, ids in page) for page in offer.data["pages"])
-    return Listed(offer.id, offer.chat, pages, offer.data["chosen"])
+    return Listed(offer.id, offer.chat, offer.expires_at - LIST_LASTS, pages, offer.data["chosen"])

@@ -16,6 +16,7 @@ from memory.apart import Apart
 from memory.batches import MAX_RETIREMENTS, Batch, as_said, by_time, is_told_by, refusal
 from memory.db import Database
 from memory.doubles import doubles
+from memory.doubts import Doubt, Holds
 from memory.facts import Facts
 from memory.journal import Journal
 from memory.likeness import Pair, Ruling, roles
@@ -23,7 +24,7 @@ from memory.model import PRIVATE, Account, Candidate, Citation, Decision, Entry,
 from memory.profile import Profile
 from memory.reserve import Reserve
 from memory.timeline import Timeline
-from memory.verdicts import END, ENDED, SURE, UNDONE, Setting, Verdict, Weight, cites, judge
+from memory.verdicts import DENIED, END, ENDED, SURE, UNDONE, Setting, Verdict, Weight, cites, judge
 
 
 class Shelf(Protocol):
@@ -161,17 +162,59 @@ class Gate:
                 reopened.append(await self._reread(batch, entry.kind, entry.id))
         return reopened
 
-    async def undo(self, owner: Account, *, at: datetime, now: datetime, reasons: Collection[str] = ()) -> list[Entry]:
+    async def decide(self, owner: Account, doubt: Doubt, choice: Holds, *, now: datetime) -> None:
+        """Carry out what an owner says of a doubt. Needs the transaction in which it was read."""
+        store = self._store(doubt.unsure.kind)
+        if choice == "new":
+            await store.retire(owner, doubt.sure.id, at=now, successor=doubt.unsure.id, reason="superseded")
+        elif choice == "old":
+            # It points at nothing: it must not come back when what it was said against is forgotten.
+            await store.retire(owner, doubt.unsure.id, at=now, successor=None, reason=DENIED)
+        await store.doubt(owner, doubt.unsure.id, None)
+        if choice != "old":
+            await store.vouch(owner, doubt.unsure.id, 1.0)
+
+    async def undecide(self, owner: Account, doubt: Doubt, choice: Holds, *, confidence: float) -> bool:
+        """Take that back, so that both stand as they did, the unsure one with its old confidence.
+
+        False, with nothing changed, when either was closed or opened by something else since. Needs a transaction.
+        """
+        store = self._store(doubt.unsure.kind)
+        sure, unsure = doubt.sure.provenance, doubt.unsure.provenance
+        ours = {
+            "new": sure.successor == doubt.unsure.id and sure.retired_at is not None and unsure.retired_at is None,
+            "old": unsure.reason == DENIED and sure.retired_at is None,
+            "both": sure.retired_at is None and unsure.retired_at is None,
+        }
+        if not ours[choice]:
+            return False
+        if choice != "both":
+            await store.reopen(owner, doubt.sure.id if choice == "new" else doubt.unsure.id)
+        await store.vouch(owner, doubt.unsure.id, confidence)
+        await store.doubt(owner, doubt.unsure.id, doubt.sure.id)
+        return True
+
+    async def undo(
+        self,
+        owner: Account,
+        *,
+        at: datetime,
+        now: datetime,
+        reasons: Collection[str] = (),
+        successor: int | None = None,
+    ) -> list[Entry]:
         """Open again what the batch of the time ``at`` (the ``now`` it was given) closed; returns those open again.
 
-        ``reasons`` limits it to retirements for these reasons. What the batch had written in their place is closed
-        in turn and weighs nothing any more, unless it was said again since. What has been overtaken or has expired
-        stays closed, and with it stays what took its place. Folded duplicates lose nothing and stay folded.
+        ``reasons`` limits it to retirements for these reasons, ``successor`` to those in favour of that memory. What
+        the batch had written in their place is closed in turn and weighs nothing any more, unless it was said again
+        since. What has been overtaken or has expired stays closed, and with it stays what took its place. Folded
+        duplicates lose nothing and stay folded.
         """
         async with self._db.transaction():
             reopened: list[Entry] = []
             for store in self._stores.entries:
                 closed: list[Entry] = [e for e in await store.closed_at(owner, at) if _undoable(e, at, reasons)]
+                closed = [e for e in closed if successor in (None, e.provenance.successor)]
                 ended = [by for entry in closed if (by := entry.provenance.ended_by) is not None]
                 # What an end met later is open again with what it ended at once.
                 late = [e for e in await store.closed_by(owner, [], ended) if e.id not in {c.id for c in closed}]
@@ -180,10 +223,10 @@ class Gate:
                         await self._void(owner, entry, successor=None, now=now)
                 closed = [entry for entry in (*closed, *late) if entry.provenance.reason != END]
                 successors = {entry.provenance.successor for entry in closed}
-                for successor in sorted(successors, key=lambda id_: id_ or 0):
+                for usurper in sorted(successors, key=lambda id_: id_ or 0):
                     batch = Batch(owner, PRIVATE, now, {})
-                    mine = [entry for entry in closed if entry.provenance.successor == successor]
-                    reopened += await self._undo(batch, mine, successor, at=at)
+                    mine = [entry for entry in closed if entry.provenance.successor == usurper]
+                    reopened += await self._undo(batch, mine, usurper, at=at)
         return reopened
 
     async def _undo(self, batch: Batch, closed: Sequence[Entry], successor: int | None, *, at: datetime) -> list[Entry]:

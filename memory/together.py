@@ -16,7 +16,7 @@ from memory.persons import Persons
 from memory.rooms import Rooms
 from memory.showing import Shelf
 from memory.stores import Stores
-from memory.verdicts import END, ENDED, UNDONE, Weight
+from memory.verdicts import DENIED, END, ENDED, UNDONE, Weight
 
 MOST_LEFT_OUT: Final = 40
 """Rows named in the trace among those left out, of all accounts."""
@@ -167,7 +167,7 @@ def _end_of(line: ProfileLine, other: ProfileLine, now: datetime) -> datetime | 
     if known.reason in {END, ENDED}:
         ended = known.ended_at or known.retired_at
         return ended if same and ended is not None and ended > line.provenance.said_at else None
-    if same or slots.slot(line.attribute).multiple or known.reason == UNDONE or not known.live(now):
+    if same or slots.slot(line.attribute).multiple or known.reason in {UNDONE, DENIED} or not known.live(now):
         return None
     return known.said_at if Weight.of(other).replaces(Weight.of(line)) else None
 

@@ -26,6 +26,8 @@ END: Final = "end"
 may arrive, is over."""
 UNDONE: Final = "undone"
 """Reason of a memory whose own retirements were undone: it stays as history and weighs nothing."""
+DENIED: Final = "denied"
+"""Reason of an unsure memory whose owner, asked, said that the sure one stays: it weighs nothing any more."""
 RELATED: Final = 0.5
 """Share of common words from which a correction may mean an event."""
 
@@ -287,7 +289,7 @@ def _newest(entries: Sequence[Entry]) -> Entry:
 
 def _states(entry: Entry) -> bool:
     """Whether a memory, closed or not, weighs as a statement: one that was undone does not, and an end is none."""
-    return entry.provenance.reason not in {UNDONE, END}
+    return entry.provenance.reason not in {UNDONE, DENIED, END}
 
 
 def _live(entry: Entry, setting: Setting) -> bool:

@@ -13,6 +13,7 @@ import memory.apart
 import memory.consenting
 import memory.consents
 import memory.cooling
+import memory.corrections
 import memory.departures
 import memory.disclosing
 import memory.distill
@@ -37,6 +38,7 @@ import memory.persons
 import memory.profile
 import memory.promises
 import memory.reach
+import memory.reasons
 import memory.recall
 import memory.reconcile
 import memory.revising
@@ -56,6 +58,7 @@ WALKED: tuple[type, ...] = (
     Memory,
     memory.accounts.Chats,
     memory.answering.Answering,
+    memory.corrections.Corrections,
     memory.consenting.Consenting,
     memory.consents.Consents,
     memory.reserve.Reserve,
@@ -81,6 +84,7 @@ WALKED: tuple[type, ...] = (
     memory.profile.Profile,
     memory.promises.Promises,
     memory.reach.Reach,
+    memory.reasons.Reasons,
     memory.recall.Recall,
     memory.reconcile.Gate,
     memory.revising.Revising,

@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import Clock
 from tests.stages.stage import MARA, TOMAS, Room
 from tests.stages.world import World, world_on
+from tests.talk import Talk
 
 
 @pytest.fixture(params=["console", "telegram", "discord"])
@@ -113,3 +114,38 @@ async def test_why_as_a_reply_to_an_older_answer_explains_that_one(world: World)
     await world.restart()
     (again,) = await world.ask("/why", reply_to=number_of(world, "Blue it is."))
     assert "blue" in again
+
+
+async def test_what_is_called_wrong_after_an_answer_is_shown_with_a_way_to_have_it_forgotten(world: World) -> None:
+    world.model.on("Where do I live", reply="You live in Oslo.")
+    world.model.on(reply="ok")
+    await world.ask("I live in Oslo")
+    await world.ask("/new")
+    await world.ask("Where do I live?")
+    (shown,) = await world.ask("That's wrong!")
+    assert "Oslo" in shown
+    assert len(await world.known()) == 1
+    (offer,) = await world.after(world.stage.press(MARA, "Forget 1"))
+    assert "Nothing is deleted yet" in offer
+    await world.ask("/forget yes")
+    assert await world.known() == []
+
+
+async def test_a_doubt_is_asked_about_with_buttons_that_settle_it_and_take_it_back(world: World) -> None:
+    world.model.on(reply="ok")
+    await world.ask("/remember I live in Berlin")
+    await world.ask("/remember I live in Lyon")
+    talk = Talk(world.app, world._hours.clock, [])
+    talk.alter("UPDATE profile SET retired_at = NULL, successor = NULL, reason = NULL WHERE value = 'Berlin'")
+    talk.alter(
+        "UPDATE profile SET confidence = 0.3, doubts = (SELECT id FROM profile WHERE value = 'Berlin')"
+        " WHERE value = 'Lyon'"
+    )
+    (asked,) = await world.ask("How are you today, my friend?")
+    assert "Which holds?" in asked
+    (noted,) = await world.after(world.stage.press(MARA, "The new one"))
+    assert noted.startswith("Noted: I live in Lyon")
+    assert await world.known() == ["I live in Lyon"]
+    (back,) = await world.after(world.stage.press(MARA, "Undo that"))
+    assert back.startswith("Taken back")
+    assert len(await world.known()) == 2

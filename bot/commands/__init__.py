@@ -4,7 +4,8 @@ One file a group of commands (:class:`bot.commands.order.Group`); the menu and t
 :mod:`bot.commands.menu`.
 """
 
+from bot.commands.doubting import Question
 from bot.commands.menu import NAMES, Commands, specs
 from bot.commands.order import Order, Pressed
 
-__all__ = ["NAMES", "Commands", "Order", "Pressed", "specs"]
+__all__ = ["NAMES", "Commands", "Order", "Pressed", "Question", "specs"]

@@ -80,7 +80,7 @@ class Explaining:
         )
         if ids:
             await kept(self._memory, owner, chat, [[("used", ids)]], now=self._clock())
-        return Reply(text, forget_buttons(ids, owner), private=True)
+        return Reply(text, forget_buttons(dict(enumerate(ids, 1)), owner), private=True)
 
     async def _whole(self, owner: Account, chat: Chat, explained: Explained) -> Reply:
         """Everything the trace holds, with what became of its memories since; the owner's own words alone."""
@@ -103,11 +103,11 @@ class Explaining:
         return Reply(text, private=True)
 
 
-def forget_buttons(ids: Sequence[int], owner: Account) -> tuple[Button, ...]:
-    """A button for each of the first memories of a list, to have it forgotten; another account forgets its own."""
+def forget_buttons(numbered: Mapping[int, int], owner: Account) -> tuple[Button, ...]:
+    """A button for each of the first memories (ids by number), to have it forgotten; each account forgets its own."""
     return tuple(
         Button(f"{FORGET}:{id_}", phrase("why.button_forget", owner.language, number=number))
-        for number, id_ in enumerate(ids[:MOST_BUTTONS], 1)
+        for number, id_ in list(numbered.items())[:MOST_BUTTONS]
         if owner.owns(id_)
     )
 

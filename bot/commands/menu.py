@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 from bot.commands.choosing import Choosing
 from bot.commands.consenting import Consenting
 from bot.commands.disclosing import Disclosing
+from bot.commands.disputing import Disputing
+from bot.commands.doubting import Doubting, Question
 from bot.commands.explaining import Explaining
 from bot.commands.folding import Folding
 from bot.commands.forgetting import Forgetting
@@ -20,7 +23,7 @@ from bot.commands.seeing import Seeing
 from bot.commands.sharing import Sharing
 from bot.commands.spending import Spending
 from bot.commands.talking import Talking
-from bot.message import CommandSpec, Reply
+from bot.message import CommandSpec, Incoming, Reply
 from config.locales import phrase
 from config.settings import Settings
 from memory import Memory, wants_forgetting
@@ -73,12 +76,16 @@ class Commands:
     def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
         consenting = Consenting(memory)
         self._choosing = Choosing(memory, clock)
+        self._disputing = Disputing(memory, clock)
+        self._doubting = Doubting(memory)
         folding = Folding(memory, clock)
         self._groups: tuple[Group, ...] = (
             Talking(memory, clock, lambda: NAMES),
             Seeing(memory, clock),
             Explaining(memory, clock, settings.access),
-            Remembering(memory),
+            self._disputing,
+            self._doubting,
+            Remembering(memory, clock),
             Pausing(memory),
             consenting,
             Disclosing(memory, clock, settings, consenting),
@@ -97,6 +104,10 @@ class Commands:
             return given["name"].casefold(), (given["words"] or "").strip()
         words = wants_forgetting(text)
         return None if words is None else ("forget", words)
+
+    async def disputed(self, owner: Account, chat: Chat, incoming: Incoming) -> tuple[str, str] | None:
+        """A message as a command if all it says is that a memory that was used is wrong; None for ordinary talk."""
+        return await self._disputing.read(owner, chat, incoming)
 
     def knows(self, name: str) -> bool:
         """Whether there is such a command."""
@@ -119,3 +130,7 @@ class Commands:
     async def zone_question(self, owner: Account, chat: Chat, learned: Sequence[Decision]) -> str:
         """The question for a person's zone behind an answer, "" almost always."""
         return await self._choosing.zone_question(owner, chat, learned)
+
+    async def doubt_question(self, owner: Account, chat: Chat, *, now: datetime) -> Question | None:
+        """The question which of two memories holds, behind an answer; None almost always."""
+        return await self._doubting.question(owner, chat, now=now)

@@ -8,11 +8,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from bot.commands.disputing import WRONG
 from bot.commands.numbering import kept
 from bot.commands.order import Order, Pressed, Run, excerpt
 from bot.commands.paging import cut, turners
 from bot.commands.shown import shown
-from bot.message import Reply
+from bot.message import Button, Reply
 from config.locales import phrase
 from memory import Listed, Memory, Page
 from memory.model import Account
@@ -87,4 +88,5 @@ class Seeing:
             chosen=listed.chosen,
             private=room.private,
         )
-        return Reply(text, turners("known", listed.id, page, len(listed.pages)), private=True)
+        wrong = Button(f"{WRONG}:{listed.id}:{page}", phrase("dispute.button", owner.language))
+        return Reply(text, (*turners("known", listed.id, page, len(listed.pages)), wrong), private=True)
