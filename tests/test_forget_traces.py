@@ -40,6 +40,7 @@ KEPT: Final = {
     "link_tries": "times of wrong codes",
     "links": "which accounts are one person; /unlink ends that",
     "models": "nobody's",
+    "once_linked": "in whose talks to look for what is forgotten later",
     "pauses": "where nothing is to be learned: forgetting everything is no wish to be remembered again",
     "persons": "nobody's: numbers",
     "probes": "nobody's",
