@@ -137,6 +137,7 @@ async def test_why_to_an_answer_that_somebody_else_was_given_explains_nothing(da
         assert "blue" in own.text
         (other,) = await talk.ask("/why", user="1002", chat="group:-500", reply_to=Quote("Blue.", message_id="b1"))
         assert "blue" not in other.text
+        assert other.text.startswith("I have no record of an answer to you in that message")
         (elsewhere,) = await talk.ask("/why", reply_to=Quote("Blue.", message_id="b1"))
         assert "blue" not in elsewhere.text
 
