@@ -112,7 +112,7 @@ class Answering:
         One that was under way while something was forgotten may rest on that: only that it was given is kept. The
         reply to a fleeting line is fleeting, and counts as no use of a memory.
         """
-        async with self._db.transaction():
+        async with self._stores.usage.taken(owner) as counted, self._db.transaction():
             chat = await self._chats.resolved(owner, chat)
             begun = line.answers if since is None else since
             asked = [*also, *([] if line.answers is None else [line.answers])]
@@ -131,8 +131,7 @@ class Answering:
                     await self._stores.traces.count_uses(owner, trace, at=line.at)
             if line.answers is not None:
                 await self._settle(owner, reply, line.answers, delivered=delivered, also=also)
-            counted = await self._stores.usage.write(owner)
-        self._stores.usage.wrote(owner, counted)
+            await self._stores.usage.write(owner, counted)
         return reply
 
     async def window(

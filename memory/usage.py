@@ -6,7 +6,8 @@ costs no answer a write of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -56,30 +57,32 @@ class Usage:
 
     async def store(self, owner: Account) -> None:
         """Write what was counted for the owner."""
-        self.wrote(owner, await self.write(owner))
+        async with self.taken(owner) as counted:
+            await self.write(owner, counted)
 
-    async def write(self, owner: Account) -> Mapping[_Key, Spent]:
-        """Write it in the open transaction, or one of its own; :meth:`wrote` tells that this one was committed."""
+    @asynccontextmanager
+    async def taken(self, owner: Account) -> AsyncIterator[Mapping[_Key, Spent]]:
+        """What was counted for the owner, for one writer alone; what it fails to write is there for the next."""
         counted = {key: spent for key, spent in self._pending.items() if key[0] == owner.no}
-        if counted:
-            await self._db.executemany(
-                "INSERT INTO usage (account, day, kind, times, tokens_in, tokens_out) VALUES (?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (account, day, kind) DO UPDATE SET times = times + excluded.times,"
-                " tokens_in = tokens_in + excluded.tokens_in, tokens_out = tokens_out + excluded.tokens_out",
-                [(*key, spent.times, spent.tokens_in, spent.tokens_out) for key, spent in counted.items()],
-            )
-        return counted
+        for key in counted:
+            del self._pending[key]
+        try:
+            yield counted
+        except BaseException:
+            for key, spent in counted.items():
+                self._pending[key] = self._pending.get(key, Spent()) + spent
+            raise
 
-    def wrote(self, owner: Account, counted: Mapping[_Key, Spent]) -> None:
-        """Take off what is in the file now; what was counted meanwhile stays to be written."""
-        for key, spent in counted.items():
-            left = self._pending[key] + Spent(-spent.times, -spent.tokens_in, -spent.tokens_out)
-            if key[0] != owner.no:
-                raise ValueError("counts of somebody else")
-            if left == Spent():
-                del self._pending[key]
-            else:
-                self._pending[key] = left
+    async def write(self, owner: Account, counted: Mapping[_Key, Spent]) -> None:
+        """Write what was :meth:`taken`, in the open transaction or one of its own."""
+        if any(number != owner.no for number, _, _ in counted):
+            raise ValueError("counts of somebody else")
+        await self._db.executemany(
+            "INSERT INTO usage (account, day, kind, times, tokens_in, tokens_out) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (account, day, kind) DO UPDATE SET times = times + excluded.times,"
+            " tokens_in = tokens_in + excluded.tokens_in, tokens_out = tokens_out + excluded.tokens_out",
+            [(*key, spent.times, spent.tokens_in, spent.tokens_out) for key, spent in counted.items()],
+        )
 
     def owners_pending(self) -> Sequence[int]:
         """Numbers of the accounts for which something is still to be written."""

@@ -63,6 +63,8 @@ turns_a_minute = 0
 every_seconds = 0.5
 [telegram]
 base_url = "{telegram}"
+[privacy]
+first_notice = false
 """
 STARTING: Final = Moment("the bot starts", r"^telegram getMe", delay=0.15)
 MOMENTS: Final = (

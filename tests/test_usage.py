@@ -142,12 +142,37 @@ async def test_what_is_counted_while_it_is_written_is_written_next_time(tmp_path
     async with housed(tmp_path / "m.db", clock) as house:
         usage = house.memory.usage
         usage.count(house.owner, "embed", times=2, tokens_in=10)
-        counted = await usage.write(house.owner)
-        usage.count(house.owner, "embed", tokens_in=1)
-        usage.wrote(house.owner, counted)
+        async with usage.taken(house.owner) as counted:
+            usage.count(house.owner, "embed", tokens_in=1)
+            await usage.write(house.owner, counted)
         assert list(usage.owners_pending()) == [house.owner.no]
         assert await usage.today(house.owner, now=clock()) == {"embed": Spent(3, 11)}
         assert list(usage.owners_pending()) == []
+
+
+async def test_two_that_write_at_once_write_nothing_twice(tmp_path: Path, clock: Clock) -> None:
+    async with housed(tmp_path / "m.db", clock) as house:
+        usage = house.memory.usage
+        usage.count(house.owner, "embed", times=2, tokens_in=10)
+        async with usage.taken(house.owner) as counted:
+            await usage.store(house.owner)
+            await usage.write(house.owner, counted)
+        assert await usage.today(house.owner, now=clock()) == {"embed": Spent(2, 10)}
+
+
+async def test_what_could_not_be_written_is_written_next_time(tmp_path: Path, clock: Clock) -> None:
+    async with housed(tmp_path / "m.db", clock) as house:
+        usage = house.memory.usage
+        usage.count(house.owner, "embed", times=2, tokens_in=10)
+
+        async def fail() -> None:
+            async with usage.taken(house.owner):
+                usage.count(house.owner, "embed", tokens_in=1)
+                raise OSError("the disk is full")
+
+        with pytest.raises(OSError, match="full"):
+            await fail()
+        assert await usage.today(house.owner, now=clock()) == {"embed": Spent(3, 11)}
 
 
 async def test_counts_of_a_day_are_kept_for_a_year(tmp_path: Path, clock: Clock) -> None:
