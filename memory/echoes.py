@@ -98,7 +98,8 @@ class Echoes:
                 told[other.no] = (other, lines)
                 for line in new:
                     traits.add(line)
-                # Who was with them when they were told may have been told it, too.
+                # Who was with them when they were told, or is one person with them, may have been told it, too.
+                used += [line.id for line in new]
                 waiting += [each for each in await self._others(other, new) if each.no != owner.no]
         return list(told.values())
 
