@@ -194,6 +194,7 @@ class Answering:
 
     async def erase(self, owner: Account, lines: Collection[int]) -> None:
         """Remove lines for good, with their traces and vectors; none of them waits any more."""
+        await self._echoes.hand_on(owner, lines)
         await self._stores.traces.erase(owner, lines)
         await self._stores.waits.remove(owner, lines)
         await self._stores.journal.erase(owner, lines)

@@ -148,7 +148,17 @@ class Echoes:
                 return True
         return False
 
+    async def hand_on(self, owner: Account, lines: Collection[int], *, own: bool = True) -> None:
+        """Lines of the owner go that others may be looked for through: what was given with them is found without them.
+
+        Not ``own``: only in the talks of accounts the owner's is or was linked with. Needs an open transaction.
+        """
+        linked = [await self._accounts.numbered(number) for number in await self._persons.ever_linked(owner)]
+        if holders := [*([owner] if own else []), *linked]:
+            await self._stores.traces.hand_on(owner, lines, to=holders)
+
     async def _erase(self, other: Account, ids: Collection[int]) -> None:
+        await self.hand_on(other, ids)
         await self._stores.traces.erase(other, ids)
         await self._stores.journal.erase(other, ids)
         await self._stores.embeddings.sweep(other)

@@ -146,6 +146,8 @@ class Erasing:
     async def _remove(self, owner: Account, entries: Sequence[int], lines: Sequence[int]) -> None:
         for store in self._stores.entries:
             await store.erase(owner, entries)
+        # What of the owner's own was given with these lines goes along (memory.reach).
+        await self._echoes.hand_on(owner, lines, own=False)
         await self._stores.traces.erase(owner, lines)
         await self._stores.waits.remove(owner, lines)
         await self._stores.journal.erase(owner, lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -87,7 +87,9 @@ class Traces:
             " (SELECT 1 FROM json_each(t.data, '$.recalled') r"
             " WHERE (json_extract(r.value, '$.band') != 'always' OR :always)"
             " AND json_extract(r.value, '$.id') IN (SELECT id FROM wanted)) OR EXISTS"
-            " (SELECT 1 FROM json_each(t.data, '$.window.ids') w WHERE w.value IN (SELECT id FROM wanted)))",
+            " (SELECT 1 FROM json_each(t.data, '$.window.ids') w WHERE w.value IN (SELECT id FROM wanted)) OR EXISTS"
+            " (SELECT 1 FROM json_each(t.data, '$.handed_on') h WHERE (json_extract(h.value, '$[1]') OR :always)"
+            " AND json_extract(h.value, '$[0]') IN (SELECT id FROM wanted)))",
             {"ids": json.dumps(list(memories)), "always": always, "lo": owner.first_id, "hi": owner.last_id},
         )
         return [int(row["reply"]) for row in rows]
@@ -118,6 +120,33 @@ class Traces:
         )
         return {int(row["id"]): int(row["uses"]) for row in rows}
 
+    async def hand_on(self, owner: Account, replies: Collection[int], *, to: Sequence[Account]) -> None:
+        """Let what was given with these replies of the owner's rest on what they rested on, before they go.
+
+        ``to`` are the accounts in whose traces they may be named. Else nobody would find, through a reply that was
+        given anew, what came of the words it held. Needs an open transaction.
+        """
+        rested: dict[int, dict[int, bool]] = {}
+        for row in await self._of(owner, replies):
+            rested.setdefault(int(row["reply"]), {}).update(_given_with(json.loads(row["data"])))
+        for account in to if rested else ():
+            for row in await self._of(account, await self.using(account, rested, always=True)):
+                data = json.loads(row["data"])
+                known = _given_with(data)
+                more = {id_: asked for lost in rested.keys() & known for id_, asked in rested[lost].items()}
+                handed = data.get("handed_on", []) + [[id_, more[id_]] for id_ in sorted(more.keys() - known)]
+                data["handed_on"] = handed
+                await self._db.execute(
+                    "UPDATE traces SET data = ? WHERE id = ? AND id BETWEEN ? AND ?",
+                    (json.dumps(data, ensure_ascii=False), row["id"], account.first_id, account.last_id),
+                )
+
+    async def _of(self, owner: Account, replies: Iterable[int]) -> list[sqlite3.Row]:
+        return await self._db.fetch(
+            "SELECT id, reply, data FROM traces WHERE id BETWEEN ? AND ? AND reply IN (SELECT value FROM json_each(?))",
+            (owner.first_id, owner.last_id, json.dumps(list(replies))),
+        )
+
     async def erase(self, owner: Account, replies: Iterable[int]) -> int:
         """Remove the traces of these replies."""
         return await self._db.execute(
@@ -131,6 +160,13 @@ class Traces:
             "DELETE FROM traces WHERE id BETWEEN ? AND ? AND at < ?",
             (owner.first_id, owner.last_id, stamp(before)),
         )
+
+
+def _given_with(data: Mapping[str, Any]) -> dict[int, bool]:
+    """The rows that a reply with this trace was given with, and whether they say something about it."""
+    recalled = {int(unit["id"]): unit["band"] != "always" for unit in data.get("recalled", ())}
+    window = dict.fromkeys(data.get("window", {}).get("ids", ()), True)
+    return dict(data.get("handed_on", ())) | recalled | window
 
 
 def _trace(row: sqlite3.Row) -> Trace:

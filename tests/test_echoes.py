@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from memory import Line
 from memory.model import Account, Chat, Message
 from tests.conftest import Clock
 from tests.house import House, housed
@@ -113,3 +114,32 @@ async def test_an_answer_under_way_to_another_member_is_not_kept(group: Group, *
         await group.forget("Zorblatt")
     reply = await house.reply("She likes it there.", asked, chat=group.room, owner=group.bo)
     assert (reply.text == "") is meanwhile
+
+
+def trace(*ids: int, band: str = "full", window: tuple[int, ...] = ()) -> dict[str, object]:
+    """A trace as far as it tells what a reply was given with."""
+    recalled = [{"id": id_, "kind": "message", "band": band, "score": 1.0, "scores": {}} for id_ in ids]
+    return {"recalled": recalled, "window": {"ids": list(window)}}
+
+
+async def told(house: House, chat: Chat, asked: Message, text: str, data: dict[str, object]) -> Message:
+    """A reply with a trace, after half an hour: in a talk of its own."""
+    line = Line("bot", "Recollect", house.clock.advance(minutes=1), text, "said", None, asked.id)
+    return await house.memory.answered(house.owner, chat, line, data)
+
+
+@pytest.mark.parametrize("band", ["full", "always"])
+async def test_what_was_given_with_an_answer_that_is_no_more_is_found_through_what_that_rested_on(
+    house: House, band: str
+) -> None:
+    fact = (await house.hear("My sister works for Zorblatt and is content there")).message
+    house.clock.advance(hours=2)
+    first = (await house.hear("Where is she?")).message
+    between = await told(house, house.chat, first, "At work, I think.", trace(fact.id, band=band))
+    house.clock.advance(hours=2)
+    second = (await house.hear("And there?")).message
+    await told(house, house.chat, second, "A good place, this Zorblatt.", trace(between.id))
+    await house.memory.unreply(house.owner, first.id)
+    plan = await house.memory.plan_forgetting(house.owner, house.chat, "sister", now=house.clock())
+    assert plan is not None
+    assert "A good place, this Zorblatt." in {line.text for line in plan.lines}
