@@ -20,7 +20,7 @@ FILE: Final = "recollect.log"
 """Name of the log in the data folder."""
 _BYTES: Final = 1_000_000
 _OLD_FILES: Final = 3
-_TELLS_ITSELF: Final = "bot.cli"
+_TELLS_ITSELF: Final = "bot.border"
 """Logger of the command line."""
 _CHATTY: Final = ("httpx", "httpx2", "httpcore", "openai", "apscheduler", "aiosqlite")
 """Loggers that tell each request (httpx with the token in the address) at INFO."""
