@@ -5,7 +5,7 @@ imported.
 """
 
 from memory.answering import Heard, Waiting
-from memory.block import block, day_of
+from memory.block import block, day_of, quoted
 from memory.calibrating import Calibration
 from memory.consenting import Choice, Question, Stand
 from memory.corrections import AlreadyAskedError, Disputed
@@ -86,6 +86,7 @@ __all__ = [
     "last_runs",
     "next_time",
     "off_the_record",
+    "quoted",
     "rests_on_memory",
     "sample_texts",
     "wants_forgetting",
