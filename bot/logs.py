@@ -90,9 +90,9 @@ class Discreet(structlog.stdlib.ProcessorFormatter):
             self.hide(secret)
 
     @staticmethod
-    def traceback(error: structlog.typing.ExcInfo) -> str:
+    def traceback(exc_info: structlog.typing.ExcInfo) -> str:
         """What the log shows of an exception."""
-        return "".join(traceback.format_exception(*error)).rstrip()
+        return "".join(traceback.format_exception(*exc_info)).rstrip()
 
     def hide(self, secret: str) -> None:
         """Blot out one more secret from now on."""
@@ -111,9 +111,9 @@ class Brief(Discreet):
     """The same without tracebacks, for a log that a person reads as it comes."""
 
     @staticmethod
-    def traceback(error: structlog.typing.ExcInfo) -> str:
+    def traceback(exc_info: structlog.typing.ExcInfo) -> str:
         """Leave the traceback out; the line above it says what happened."""
-        del error
+        del exc_info
         return ""
 
 
