@@ -18,6 +18,9 @@ from memory.consenting import Choice, Question, Stand
 from memory.corrections import AlreadyAskedError, Disputed
 from memory.db import DATABASE_NAME, DatabaseError, inspect
 from memory.doubts import Doubt, Holds
+from memory.engine import KeyRefused
+from memory.engine import keyed as file_keyed
+from memory.engine import use as use_key
 from memory.face import Memory, Owed
 from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
 from memory.jobs import last_runs
@@ -27,6 +30,8 @@ from memory.lists import Listed, Page
 from memory.overview import Overview, next_time
 from memory.reasons import Explained, Fate, Reason, rests_on_memory
 from memory.recall import SCORE_TERMS, RecallOptions
+from memory.rekeying import new_key
+from memory.rekeying import rekey as rekeyed
 from memory.revising import Revision
 from memory.rules import (
     Dispute,
@@ -63,6 +68,7 @@ __all__ = [
     "Fate",
     "Heard",
     "Holds",
+    "KeyRefused",
     "Line",
     "Listed",
     "Matter",
@@ -91,18 +97,22 @@ __all__ = [
     "day_of",
     "detect_language",
     "disputes",
+    "file_keyed",
     "inspect",
     "is_question",
     "is_small_talk",
     "last_runs",
+    "new_key",
     "next_time",
     "off_the_record",
     "own_backups",
     "quoted",
+    "rekeyed",
     "rests_on_memory",
     "sample_texts",
     "take_backup",
     "thin_backups",
+    "use_key",
     "verify_backup",
     "wants_forgetting",
     "wants_remembering",
