@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ async def llm(server: OpenAIServer, ticks: Ticks) -> AsyncIterator[LLM]:
         yield one
 
 
-def client(base_url: str, ticks: Ticks, **settings: float) -> LLM:
+def client(base_url: str, ticks: Ticks, **settings: Any) -> LLM:
     chosen = ModelSettings(**{"timeout_seconds": 5, "retries": 0, **settings})
     return LLM(base_url, "k", "scripted", chosen, ticks=ticks)
 
