@@ -105,7 +105,7 @@ def take(database: Path, target: Path, *, now: datetime) -> Backup:
             _drop(part)
     except HeldError:
         raise BackupError(f"A restore is under way in {database.parent}: try again when it is done.") from None
-    except (*engine.ERROR, OSError) as error:
+    except engine.BROKEN as error:
         raise BackupError(f"{target} could not be written: {error}. Nothing was changed.") from error
     finally:
         if held is not None:

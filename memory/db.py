@@ -71,7 +71,7 @@ class Database:
                 writer = await _connect(path)
             except HeldError:
                 raise DatabaseError(f"A restore is under way in {path.parent}: start again when it is done.") from None
-            except (*engine.ERROR, OSError) as error:
+            except engine.BROKEN as error:
                 raise DatabaseError(f"{path}: {error}. Check that the folder exists and is writable.") from error
             reader = Reader()
             try:
@@ -176,7 +176,7 @@ class Database:
             new = NewFile(self.path, tables)
             try:
                 placed = await self._rewrite(new, tables)
-            except (*engine.ERROR, OSError) as error:
+            except engine.BROKEN as error:
                 raise DatabaseError(f"{self.path} could not be rewritten: {error}") from error
             finally:
                 await _uncancelled(asyncio.to_thread(discard, self.path))

@@ -45,7 +45,7 @@ def rekey(path: Path, new: str) -> int:
                 _drop(part)
     except HeldError:
         raise DatabaseError(f"{path.parent} is in use: stop the bot first.") from None
-    except (*engine.ERROR, OSError) as error:
+    except engine.BROKEN as error:
         raise DatabaseError(f"{path} could not be written with another key: {error}. It is as before.") from error
 
 
