@@ -113,6 +113,7 @@ Secret = Annotated[Annotated[SecretStr, AfterValidator(_sendable)] | None, Befor
 Url = Annotated[str, AfterValidator(_web_address)]
 OptionalZone = Annotated[Annotated[str, AfterValidator(_time_zone)] | None, BeforeValidator(_given)]
 AccountNames = Annotated[tuple[Annotated[str, AfterValidator(_account)], ...], BeforeValidator(_listed)]
+Places = Annotated[tuple[Place, ...], BeforeValidator(_listed)]
 OptionalUrl = Annotated[Url | None, BeforeValidator(_given)]
 
 
@@ -262,11 +263,18 @@ class ConversationSettings(Section):
 
 
 class AccessSettings(Section):
-    """``[access]``: who may do what."""
+    """``[access]``: who may talk to the bot. With nothing set: the terminal, and whoever's code an admin approves."""
 
     admins: AccountNames = Field(
         (),
-        description='Accounts that may see whole traces (/why full), like ["telegram:1001"]; the terminal always may.',
+        description='Accounts that may let others in and see whole traces, like ["telegram:1001"]; the terminal may.',
+    )
+    allow: AccountNames = Field((), description='Accounts that may talk without a code, like ["telegram:1001"].')
+    groups: Places = Field(
+        (), description='Chats or Discord servers in which every member may talk, like ["telegram:-1001234567890"].'
+    )
+    open: Literal["no", "everybody"] = Field(
+        "no", description="everybody = whoever finds the bot may talk to it, at your cost; for a bot that is public."
     )
 
 

@@ -4,6 +4,8 @@ This is the public face; outside this package only it, :mod:`memory.model` and :
 imported.
 """
 
+from memory.access import Ruling
+from memory.admissions import Allowed, Asking, Sort, Standing
 from memory.answering import Heard, Waiting
 from memory.block import block, day_of
 from memory.calibrating import Calibration
@@ -43,7 +45,9 @@ __all__ = [
     "DATABASE_NAME",
     "MATTERS",
     "SCORE_TERMS",
+    "Allowed",
     "AlreadyAskedError",
+    "Asking",
     "Calibration",
     "Choice",
     "DatabaseError",
@@ -68,8 +72,11 @@ __all__ = [
     "Reason",
     "RecallOptions",
     "Revision",
+    "Ruling",
+    "Sort",
     "Spent",
     "Stand",
+    "Standing",
     "UntypedError",
     "UsageKind",
     "Waiting",

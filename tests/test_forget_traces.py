@@ -30,6 +30,7 @@ OF_AN_ACCOUNT: Final = {"session_members", "nulls", "consents"}
 """Those of them that are kept by the account's number."""
 KEPT: Final = {
     "accounts": "that there is an account, and in which language it is spoken to; its counter of numbers",
+    "allowed": "who may talk here, by numbers; no memory",
     "also_hidden": "numbers of rows, gone with the deletion",
     "chats": "where to write to",
     "deletions": "that something was forgotten, in counts",
@@ -42,6 +43,8 @@ KEPT: Final = {
     "models": "nobody's",
     "once_linked": "in whose talks to look for what is forgotten later",
     "pauses": "where nothing is to be learned: forgetting everything is no wish to be remembered again",
+    "pairing": "a keyed hash of what a stranger was shown, void after a day",
+    "pairing_tries": "times of wrong codes",
     "persons": "nobody's: numbers",
     "probes": "nobody's",
     "sessions": "nobody's own: when there was talk in a chat",

@@ -16,7 +16,7 @@ from bot.agent import Agent
 from bot.llm import LLM
 from bot.message import ChatRef, Deleted, Edited, Incoming, Left, Posted, Press, Reply, Update
 from bot.turn import Apology
-from config.settings import DistilSettings, Settings
+from config.settings import AccessSettings, DistilSettings, Settings
 from memory import DATABASE_NAME, Memory
 from memory.model import Account, Chat
 from tests.conftest import Clock
@@ -134,7 +134,12 @@ class World:
     async def made(cls, folder: Path, random: Random) -> World:
         """An empty world in a folder."""
         # One session at a time: with two, a request may be on its way while the other is told to forget.
-        settings = Settings(data_dir=folder, zone="UTC", distil=DistilSettings(at_once=1))
+        settings = Settings(
+            data_dir=folder,
+            zone="UTC",
+            distil=DistilSettings(at_once=1),
+            access=AccessSettings(open="everybody"),
+        )
         world = cls(folder, random, settings, Oracle(random))
         logging.getLogger().addHandler(world.ears)
         world.echo = Echo(random, world.shown, world.meanwhile)
