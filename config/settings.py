@@ -239,6 +239,13 @@ class PrivacySettings(Section):
     )
 
 
+class LogSettings(Section):
+    """``[log]``: what is written into recollect.log."""
+
+    format: Literal["text", "json"] = Field("text", description="text = lines for people; json = one object a line.")
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least grave lines it gets.")
+
+
 class JobSettings(Section):
     """``[jobs]``: how often housekeeping looks for work."""
 
@@ -286,6 +293,19 @@ class MediaSettings(Section):
     image_tokens: int = Field(1_000, ge=0, description="What one picture is counted as, tokens.")
     text_bytes: int = Field(200_000, ge=0, description="Largest text file that is read, bytes; 0 = none.")
     text_tokens: int = Field(4_000, ge=0, description="Most of a text file that goes along with the question, tokens.")
+
+
+class BackupSettings(Section):
+    """``[backup]``: copies the bot makes by itself."""
+
+    every_hours: float = Field(0.0, ge=0, description="Hours between two backups; 0 = none by itself.")
+    keep: int = Field(7, ge=1, description="Backups that stay in the folder; older ones go.")
+    folder: Path | None = Field(
+        None,
+        strict=False,
+        description='Folder they are put in; unset = "backups" in data_dir. Another disk is better.',
+        examples=["/mnt/backup/recollect"],
+    )
 
 
 class TelegramSettings(Section):
@@ -365,11 +385,18 @@ class Settings(Credentials):
     distil: DistilSettings = DistilSettings()
     privacy: PrivacySettings = PrivacySettings()
     jobs: JobSettings = JobSettings()
+    log: LogSettings = LogSettings()
     conversation: ConversationSettings = ConversationSettings()
     access: AccessSettings = AccessSettings()
     media: MediaSettings = MediaSettings()
+    backup: BackupSettings = BackupSettings()
     telegram: TelegramSettings = TelegramSettings()
     discord: DiscordSettings = DiscordSettings()
+
+    @property
+    def backup_dir(self) -> Path:
+        """Where the bot's own backups are."""
+        return self.backup.folder or self.data_dir / "backups"
 
     @property
     def endpoint(self) -> str | None:

@@ -21,9 +21,9 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "accounts", "admissions", "apart", "consents", "db", "departures", "disclosing", "embedding", "entries",
-        "erasures",
-        "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages", "pauses", "persons", "profile",
+        "accounts", "admissions", "apart", "backups", "consents", "db", "departures", "disclosing", "embedding",
+        "entries", "erasures", "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages", "pauses", "persons",
+        "profile",
         "promises", "reader", "scrubbing", "sealed", "sessions", "space", "timeline", "traces", "usage", "waiting",
         "wanting",
     )
@@ -51,7 +51,7 @@ KEPT_TO: Mapping[str, tuple[str, ...]] = {
     "discord": ("bot.adapters.discord", "bot.adapters.discord.*"),
     "openai": ("bot.llm", "bot.embedders"),
     "apscheduler": ("bot.scheduler",),
-    "typer": ("bot.cli", "bot.border", "bot.access", "bot.bench.commands", "bot.setup"),
+    "typer": ("bot.cli", "bot.border", "bot.access", "bot.keeping", "bot.bench.commands", "bot.setup"),
     "pyromark": ("bot.commonmark",),
     "ahocorasick": ("memory.needles",),
     "telegramify_markdown": ("bot.markdown",),

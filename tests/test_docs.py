@@ -40,7 +40,9 @@ def shape(markdown: str) -> list[str]:
 def test_the_first_code_block_is_two_whole_commands(name: str) -> None:
     lines = blocks(text(name))[0].splitlines()
     assert len(lines) == 2
-    for line, lock, does in zip(lines, ("constraints.txt", "constraints-dev.txt"), ("bot chat", "pytest"), strict=True):
+    for line, lock, does in zip(
+        lines, ("constraints.txt", "constraints-dev.txt"), ("bot chat", "pytest -n auto"), strict=True
+    ):
         assert line == (f"python3 -m venv .venv && .venv/bin/pip install -qqr {lock} && .venv/bin/python -m {does}")
 
 
@@ -78,7 +80,7 @@ def test_every_command_is_in_the_readme(name: str) -> None:
     for group in cli.registered_groups:
         commands = group.typer_instance.registered_commands if group.typer_instance else []
         terminal |= {f"{group.name} {command.name}" for command in commands}
-    assert len(terminal) == 18
+    assert len(terminal) == 19
     for command in terminal:
         assert re.search(rf"^\| `{command}\b", document, re.MULTILINE), command
 
