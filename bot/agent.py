@@ -147,11 +147,11 @@ class Agent:
         self._reply_tokens = settings.model.reply_tokens
         self._recall_tokens = settings.recall.max_tokens
         self._requests = Requests(settings, count)
-        self._postscripts = Postscripts(memory, clock, settings)
         self._commands = Commands(memory, clock, settings)
         self.hearing = Hearing(
             memory, settings, clock=clock, commands=self._commands, count=count, zone=zone, watch=self._seen
         )
+        self._postscripts = Postscripts(memory, clock, settings, self.hearing.budgets)
 
     async def hear(self, update: Update) -> Heard | None:
         """Make an update durable; returns what now waits for an answer. Raises Apology."""
@@ -347,7 +347,7 @@ class Agent:
         asked = (as_words(message["content"]) for message in turn.trace.request)
         tokens_in = outcome.tokens_in or sum(map(self._count, asked))
         tokens_out = outcome.tokens_out or self._count(outcome.text)
-        self._memory.usage.count(turn.owner, "reply", tokens_in=tokens_in, tokens_out=tokens_out)
+        self._memory.usage.count(turn.owner, "reply", tokens_in=tokens_in, tokens_out=tokens_out, chat=turn.chat)
 
     async def _judged(self, turn: Exchange, outcome: Outcome) -> Answer:
         """An answer that broke off is shown with a word about it, and never kept as if it were whole."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from bot.budgets import Budgets
 from bot.commands import Commands
 from bot.doorkeeper import Doorkeeper
 from bot.language import changed_language, language_of
@@ -24,6 +25,7 @@ from memory.model import Account, Chat, Message, MessageKind
 from memory.ports import Clock, TokenCounter
 
 BOT: Final = "Recollect"
+CANCEL: Final = "cancel"
 RETRY: Final = "retry"
 PAUSE: Final = "pause"
 RESUME: Final = "resume"
@@ -53,6 +55,7 @@ class Hearing:
     ) -> None:
         self._memory = memory
         self.door = Doorkeeper(memory, settings.access, clock)
+        self.budgets = Budgets(memory, settings.budget, self.door, clock)
         self._commands = commands
         self._count = count
         self._zone = zone
@@ -88,6 +91,7 @@ class Hearing:
                 await self._gone(update)
             case Press():
                 await self.door.admit(update, own=self._commands.is_own_button(update.button_id))
+                self.budgets.pace(update, command=True)
                 return update
         return None
 
@@ -125,6 +129,8 @@ class Hearing:
         if command is not None and not (incoming.chat.private or self._commands.knows(command[0])):
             return None  # in a group it is meant for another bot
         await self.door.admit(incoming, own=command is not None and self._commands.is_own(command[0]))
+        if incoming.wants_reply and (command is None or command[0] != CANCEL):
+            self.budgets.pace(incoming, command=command is not None)
         # Whose words they are decides whose language it is: not that of a forward, nor of what is to be forgotten.
         own = text if command is None and incoming.forward_from is None else ""
         owner, chat = await self.meet(incoming, own)
@@ -134,6 +140,8 @@ class Hearing:
         words = "" if command is not None or is_blank(text) else text
         line = self._line(incoming, words, aside=aside)
         with written(owner.language):
+            if incoming.wants_reply and (command is None or command[0] == RETRY):
+                await self.budgets.admit(owner, chat)
             heard = await self._memory.note(owner, chat, line, waits=incoming.wants_reply)
             if heard.new and command is not None:
                 await self._switched(owner, chat, command[0], at=incoming.at)
@@ -176,7 +184,7 @@ class Hearing:
             return None
         said = Said(message, owner, chat, revision.message)
         alone = not revision.message.turn or revision.message.turn == revision.message.id
-        if revision.waits or (revision.newest and fresh and alone):
+        if revision.waits or (revision.newest and fresh and alone and await self.budgets.allows(owner, chat)):
             # What was answered to the old words is no answer to these, be it delivered or still on its way.
             await self._memory.unreply(owner, revision.message.id, waits=True)
             return said

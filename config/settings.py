@@ -285,6 +285,29 @@ class AccessSettings(Section):
     )
 
 
+class BudgetSettings(Section):
+    """``[budget]``: how much people may use; admins and the terminal are not held to a day's budget."""
+
+    messages_per_person_a_day: int = Field(
+        0, ge=0, description="Messages of one person, in all chats, in a day (UTC); 0 = no limit."
+    )
+    tokens_per_person_a_day: int = Field(
+        0, ge=0, description="Tokens of the chat model for one person in a day (UTC), read and written; 0 = no limit."
+    )
+    messages_per_group_a_day: int = Field(
+        0, ge=0, description="Messages of all members together in one group in a day (UTC); 0 = no limit."
+    )
+    tokens_per_group_a_day: int = Field(
+        0, ge=0, description="Tokens of the answers in one group in a day (UTC), read and written; 0 = no limit."
+    )
+    messages_per_person_a_minute: int = Field(
+        60, ge=0, description="Messages of one person in a minute; more are not read; 0 = no limit."
+    )
+    messages_per_chat_a_minute: int = Field(
+        240, ge=0, description="Messages in one chat in a minute; more are not read; 0 = no limit."
+    )
+
+
 class MediaSettings(Section):
     """``[media]``: what may come beside the words."""
 
@@ -388,6 +411,7 @@ class Settings(Credentials):
     log: LogSettings = LogSettings()
     conversation: ConversationSettings = ConversationSettings()
     access: AccessSettings = AccessSettings()
+    budget: BudgetSettings = BudgetSettings()
     media: MediaSettings = MediaSettings()
     backup: BackupSettings = BackupSettings()
     telegram: TelegramSettings = TelegramSettings()

@@ -53,6 +53,7 @@ KEPT_TO: Mapping[str, tuple[str, ...]] = {
     "apscheduler": ("bot.scheduler",),
     "typer": ("bot.cli", "bot.border", "bot.access", "bot.keeping", "bot.bench.commands", "bot.setup"),
     "pyromark": ("bot.commonmark",),
+    "pyrate_limiter": ("bot.rates",),
     "ahocorasick": ("memory.needles",),
     "telegramify_markdown": ("bot.markdown",),
     "aiosqlite": ("memory.db",),

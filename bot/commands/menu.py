@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from bot.budgets import Budgets
 from bot.commands.admitting import Admitting
 from bot.commands.choosing import Choosing
 from bot.commands.consenting import Consenting
@@ -112,7 +113,7 @@ class Commands:
             Sharing(memory, clock),
             Linking(memory, clock),
             self._choosing,
-            Spending(memory, clock, settings),
+            Spending(memory, clock, settings, Budgets(memory, settings.budget, self._door, clock)),
             Admitting(memory, clock, settings, self._door),
         )
         self._run: dict[str, Run] = {name: run for group in self._groups for name, run in group.runs.items()}
