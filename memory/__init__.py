@@ -4,8 +4,17 @@ This is the public face; outside this package only it, :mod:`memory.model` and :
 imported.
 """
 
+from memory.access import Ruling
+from memory.admissions import Allowed, Asking, Sort, Standing
 from memory.answering import Heard, Waiting
-from memory.block import block, day_of
+from memory.backups import Backup, BackupError
+from memory.backups import made_at as backup_made_at
+from memory.backups import name_at as backup_name
+from memory.backups import own as own_backups
+from memory.backups import take as take_backup
+from memory.backups import thin as thin_backups
+from memory.backups import verify as verify_backup
+from memory.block import block, day_of, quoted
 from memory.calibrating import Calibration
 from memory.consenting import Choice, Question, Stand
 from memory.corrections import AlreadyAskedError, Disputed
@@ -43,7 +52,11 @@ __all__ = [
     "DATABASE_NAME",
     "MATTERS",
     "SCORE_TERMS",
+    "Allowed",
     "AlreadyAskedError",
+    "Asking",
+    "Backup",
+    "BackupError",
     "Calibration",
     "Choice",
     "DatabaseError",
@@ -68,13 +81,18 @@ __all__ = [
     "Reason",
     "RecallOptions",
     "Revision",
+    "Ruling",
+    "Sort",
     "Spent",
     "Stand",
+    "Standing",
     "UntypedError",
     "UsageKind",
     "Waiting",
     "asks_about_everything",
     "attribute_label",
+    "backup_made_at",
+    "backup_name",
     "block",
     "chinese_script",
     "day_of",
@@ -86,8 +104,13 @@ __all__ = [
     "last_runs",
     "next_time",
     "off_the_record",
+    "own_backups",
+    "quoted",
     "rests_on_memory",
     "sample_texts",
+    "take_backup",
+    "thin_backups",
+    "verify_backup",
     "wants_forgetting",
     "wants_remembering",
     "zone_named",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,14 @@ from typing import Any, Literal
 from bot.app import App, built
 from bot.message import ChatRef, Incoming, Posted, Press, Reply, Update
 from bot.trace import TurnTrace
-from config.settings import ConversationSettings, EmbedderSettings, ModelSettings, PrivacySettings, Settings
+from config.settings import (
+    AccessSettings,
+    ConversationSettings,
+    EmbedderSettings,
+    ModelSettings,
+    PrivacySettings,
+    Settings,
+)
 from memory import DATABASE_NAME
 from memory.model import Account, Chat, Entry
 from tests.conftest import Clock
@@ -21,6 +29,8 @@ from tests.servers.openai_server import OpenAIServer
 
 PLATFORM = "test"
 NO_EMBEDDER = EmbedderSettings(kind="none")
+EVERYBODY = AccessSettings(open="everybody")
+"""What tests of anything but the door set: by default nobody is let in."""
 
 
 class Door(asyncio.Event):
@@ -152,6 +162,7 @@ async def talking(
     data_dir: Path, clock: Clock, server: OpenAIServer | None = None, **settings: Any
 ) -> AsyncIterator[Talk]:
     """Start the bot over ``data_dir``, with the model of ``server`` if there is one."""
+    ticks = settings.pop("ticks", time.monotonic)
     model = {"timeout_seconds": 5.0, "retries": 2} | settings.pop("model", {})
     if server is not None:
         settings |= {"openai_base_url": server.base_url, "openai_model": "scripted"}
@@ -159,11 +170,12 @@ async def talking(
         data_dir=data_dir,
         zone=settings.pop("zone", "UTC"),
         embedder=settings.pop("embedder", NO_EMBEDDER),
+        access=settings.pop("access", EVERYBODY),
         privacy=PrivacySettings(**({"first_notice": False} | settings.pop("privacy", {}))),
         model=ModelSettings(**model),
         conversation=ConversationSettings(**({"quiet_seconds": 0.0} | settings.pop("conversation", {}))),
         **settings,
     )
     traces: list[TurnTrace] = []
-    async with built(chosen, clock=clock, watch=traces.append) as app:
+    async with built(chosen, clock=clock, watch=traces.append, ticks=ticks) as app:
         yield Talk(app, clock, traces)

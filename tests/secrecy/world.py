@@ -16,7 +16,7 @@ from bot.agent import Agent
 from bot.llm import LLM
 from bot.message import ChatRef, Deleted, Edited, Incoming, Left, Posted, Press, Reply, Update
 from bot.turn import Apology
-from config.settings import DistilSettings, PrivacySettings, Settings
+from config.settings import AccessSettings, DistilSettings, PrivacySettings, Settings
 from memory import DATABASE_NAME, Memory
 from memory.model import Account, Chat
 from tests.conftest import Clock
@@ -144,6 +144,7 @@ class World:
             data_dir=folder,
             zone="UTC",
             distil=DistilSettings(at_once=1),
+            access=AccessSettings(open="everybody"),
             privacy=PrivacySettings(sensitive=sensitive),
         )
         world = cls(folder, random, settings, Oracle(random))
