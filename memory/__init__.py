@@ -4,6 +4,8 @@ This is the public face; outside this package only it, :mod:`memory.model` and :
 imported.
 """
 
+from memory.access import Ruling
+from memory.admissions import Allowed, Asking, Sort, Standing
 from memory.answering import Heard, Waiting
 from memory.backups import Backup, BackupError
 from memory.backups import made_at as backup_made_at
@@ -55,7 +57,9 @@ __all__ = [
     "DATABASE_NAME",
     "MATTERS",
     "SCORE_TERMS",
+    "Allowed",
     "AlreadyAskedError",
+    "Asking",
     "Backup",
     "BackupError",
     "Calibration",
@@ -83,8 +87,11 @@ __all__ = [
     "Reason",
     "RecallOptions",
     "Revision",
+    "Ruling",
+    "Sort",
     "Spent",
     "Stand",
+    "Standing",
     "UntypedError",
     "UsageKind",
     "Waiting",
