@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -126,6 +127,7 @@ def replay_file(
 
 def main() -> None:
     """Run the command line and leave the process with its exit code."""
+    os.umask(0o077)  # Whatever is written, a plot or a log, is its owner's alone.
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A byte or a sign that the terminal does not know must cost one letter, not the conversation.

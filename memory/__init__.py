@@ -30,6 +30,7 @@ from memory.journal import Line
 from memory.lexicon import is_question
 from memory.lists import Listed, Page
 from memory.overview import Overview, next_time
+from memory.private import loose as loose_files
 from memory.reasons import Explained, Fate, Reason, rests_on_memory
 from memory.recall import SCORE_TERMS, RecallOptions
 from memory.rekeying import new_key
@@ -109,6 +110,7 @@ __all__ = [
     "is_question",
     "is_small_talk",
     "last_runs",
+    "loose_files",
     "new_key",
     "next_time",
     "off_the_record",

@@ -22,6 +22,7 @@ import aiosqlite
 
 from memory import engine
 from memory.holding import Held, HeldError
+from memory.private import refuse_link, tighten
 from memory.reader import Reader
 from memory.scrubbing import FEW, MOST_ROUNDS, NOTES, NewFile, discard, forgetting_notes, keys, noting
 
@@ -306,6 +307,9 @@ def migrations() -> list[tuple[int, str, str]]:
 def _prepare(path: Path) -> None:
     """Check the file, then migrate it, each migration in one transaction with its number."""
     steps = migrations()
+    refuse_link(path)
+    for loose in tighten(path.parent):
+        log.warning("%s could be read by others on this machine; now it is its owner's alone", loose)
     version = inspect(path)
     discard(path)
     due = [step for step in steps if step[0] > version]
@@ -315,7 +319,7 @@ def _prepare(path: Path) -> None:
         _copy(path, path.with_suffix(f".v{version}.bak"))
     if not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     with contextlib.closing(engine.connect(path, timeout=BUSY_SECONDS)) as connection:
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # Only a new file takes it.
         for number, name, sql in due:
@@ -336,7 +340,8 @@ def _drop_copies(path: Path) -> None:
 
 def _copy(path: Path, copy: Path) -> None:
     """Copy a database whole, what its log holds included, for its owner's eyes only."""
-    os.close(os.open(copy, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
+    copy.unlink(missing_ok=True)
+    os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     with (
         contextlib.closing(engine.connect(path)) as source,
         contextlib.closing(engine.connect(copy)) as target,

@@ -86,7 +86,7 @@ class NewFile:
     def copy(self) -> None:
         """Write all rows as of this moment, for the owner's eyes only. Raises engine.ERROR and OSError."""
         discard(self._path)
-        os.close(os.open(self._target, os.O_CREAT | os.O_WRONLY, 0o600))
+        os.close(os.open(self._target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with contextlib.closing(engine.connect(self._path)) as old:
             old.execute("VACUUM INTO ?", (str(self._target),))
         with self._opened() as new:
