@@ -64,6 +64,10 @@ async def test_everything_the_bot_writes_is_its_owners_alone(tmp_path: Path, clo
     assert modes(folder) == {}
 
 
+def _let_in(folder: Path) -> None:
+    folder.chmod(0o755)
+
+
 def _all(folder: Path) -> list[Path]:
     return list(folder.rglob("*"))
 
@@ -78,7 +82,7 @@ def test_a_log_that_is_turned_over_stays_private(tmp_path: Path, monkeypatch: py
 
 
 async def test_what_was_looser_before_is_tightened_and_check_tells_of_it(data_dir: Path, clock: Clock) -> None:
-    os.chmod(data_dir, 0o755)
+    _let_in(data_dir)
     async with housed(data_dir / DATABASE_NAME, clock) as house:
         await house.hear("I am allergic to pollen")
     logs.start(data_dir, secrets=[])
