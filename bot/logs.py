@@ -14,6 +14,7 @@ import traceback
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, TextIO
 from urllib.parse import quote, unquote, urlsplit
@@ -121,11 +122,11 @@ class Brief(Discreet):
 class _Private(logging.handlers.RotatingFileHandler):
     """A log that is its owner's alone, each new file of it too, whatever the umask; a link in its place is refused."""
 
-    def _open(self) -> TextIO:
+    def _open(self) -> TextIOWrapper:
         handle = os.open(self.baseFilename, os.O_CREAT | os.O_APPEND | os.O_WRONLY | _NO_LINK, 0o600)
         if os.fstat(handle).st_mode & 0o077:
             os.fchmod(handle, 0o600)
-        return os.fdopen(handle, self.mode, encoding=self.encoding, errors=self.errors)
+        return TextIOWrapper(os.fdopen(handle, "ab"), encoding=self.encoding, errors=self.errors)
 
 
 def secrets_of(settings: Credentials) -> list[str]:

@@ -36,8 +36,8 @@ def _both(name: str) -> tuple[type[Exception], ...]:
 ERROR: Final = _both("Error")
 OPERATIONAL: Final = _both("OperationalError")
 DATABASE: Final = _both("DatabaseError")
-BROKEN: Final = (*ERROR, OSError)
-REFUSED: Final = (*OPERATIONAL, *_both("IntegrityError"))
+BROKEN: Final[tuple[type[Exception], ...]] = (*ERROR, OSError)
+REFUSED: Final[tuple[type[Exception], ...]] = (*OPERATIONAL, *_both("IntegrityError"))
 """What a write ends with that was not done."""
 
 
