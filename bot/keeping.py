@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,12 +12,18 @@ import typer
 
 from bot.border import MISUSED, Data, leave, look, overrides
 from config.settings import Settings, load
-from memory import DATABASE_NAME, Backup, backup_name, own_backups, take_backup, thin_backups
+from memory import DATABASE_NAME, Backup, Restored, backup_name, own_backups, take_backup, thin_backups
+from memory import restore as bring_back
+
+
+def utc_now() -> datetime:
+    """The time of day."""
+    return datetime.now(UTC)
 
 
 def add_to(cli: typer.Typer) -> None:
     """Give the command line these commands."""
-    commands: list[Callable[..., Any]] = [backup]
+    commands: list[Callable[..., Any]] = [backup, restore]
     for command in commands:
         cli.command()(command)
 
@@ -38,7 +45,7 @@ def backup(
 
     def make() -> int:
         settings = load(overrides=overrides(data))
-        now = datetime.now(UTC)
+        now = utc_now()
         folder = to or settings.backup_dir
         made = take_backup(settings.data_dir / DATABASE_NAME, file or folder / backup_name(now), now=now)
         typer.echo(f"{made.path}: {contents(made)}; looked through, every page is whole.")
@@ -52,6 +59,63 @@ def backup(
         return 0
 
     look(make, data=data)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.")],
+    *,
+    data: Data = None,
+) -> None:
+    """Put a backup in the place of the memory, without what was forgotten since. The bot must be stopped."""
+
+    def put_back() -> int:
+        settings = load(overrides=overrides(data))
+        done = asyncio.run(bring_back(file, settings.data_dir / DATABASE_NAME, clock=utc_now))
+        for line in _story(done, settings):
+            typer.echo(line)
+        return 0
+
+    look(put_back, data=data)
+
+
+def _story(done: Restored, settings: Settings) -> Iterator[str]:
+    """What a restore did, and what it could not do, line by line."""
+    found, counts = done.backup, done.counts
+    made = "at an unknown time" if found.made_at is None else f"{found.made_at:%Y-%m-%d %H:%M} UTC"
+    checked = "its checksum is right" if found.sealed else "no checksum lies beside it"
+    yield f"{found.path}, made {made}: {contents(found)}; {checked}, every page is whole."
+    if done.migrated_from is not None:
+        yield f"It had the older schema {done.migrated_from} and was brought to the newest."
+    if done.aside is not None:
+        state = "damaged, as it lay there" if done.damaged else "without what was forgotten in it"
+        yield f"What was there before is kept as {done.aside} ({state}). It goes with the next erasure."
+    if done.damaged:
+        yield "WARNING: that damaged file may hold words that were forgotten. Delete it when you need it no more."
+    if not done.known:
+        yield (
+            "WARNING: neither the database that was there nor its ledger could be read, so nobody knows what was "
+            "forgotten since this backup was made: IT MAY BE BACK. The same goes for /unshare, /pause, /unlink and "
+            "refused consents. Tell the people who use this bot."
+        )
+    else:
+        where = " and ".join({"database": "the database that was there", "ledger": "the ledger"}[k] for k in done.known)
+        yield f"Forgotten again, as {where} told: {_rows(counts, 'erased')}."
+        yield (
+            f"Closed again: {counts.get('closed', 0)} memories opened with /share and closed since; "
+            f"{counts.get('paused', 0)} pauses and consents, {counts.get('unlinked', 0)} links are as they were last."
+        )
+        yield "Deletions that could still be undone are carried out; /undo does not reach them any more."
+    if waiting := counts.get("waiting", 0):
+        yield f"{waiting} messages that waited for an answer when the backup was made are not answered any more."
+    yield (
+        "Not in it: what was said, corrected, linked and opened since the backup was made. Settings are not part of a "
+        f"backup. Put into place: {settings.data_dir / DATABASE_NAME}. Start the bot with `python -m bot run`."
+    )
+
+
+def _rows(counts: Mapping[str, int], name: str) -> str:
+    rows = counts.get(name, 0)
+    return "nothing was left to erase" if not rows else f"{rows} {'row' if rows == 1 else 'rows'} erased"
 
 
 def contents(found: Backup) -> str:

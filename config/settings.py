@@ -299,6 +299,11 @@ class BackupSettings(Section):
         examples=["/mnt/backup/recollect"],
     )
 
+    @property
+    def cycle_hours(self) -> float:
+        """Hours within which what is erased is gone from the bot's own backups, too."""
+        return self.every_hours or 24.0
+
 
 class TelegramSettings(Section):
     """``[telegram]``: how to reach it."""

@@ -27,6 +27,7 @@ from memory.lists import Listed, Page
 from memory.overview import Overview, next_time
 from memory.reasons import Explained, Fate, Reason, rests_on_memory
 from memory.recall import SCORE_TERMS, RecallOptions
+from memory.restoring import Restored, restore
 from memory.revising import Revision
 from memory.rules import (
     Dispute,
@@ -76,6 +77,7 @@ __all__ = [
     "Question",
     "Reason",
     "RecallOptions",
+    "Restored",
     "Revision",
     "Spent",
     "Stand",
@@ -98,6 +100,7 @@ __all__ = [
     "next_time",
     "off_the_record",
     "own_backups",
+    "restore",
     "rests_on_memory",
     "sample_texts",
     "take_backup",

@@ -13,6 +13,7 @@ import memory.apart
 import memory.consenting
 import memory.consents
 import memory.cooling
+import memory.copying
 import memory.corrections
 import memory.departures
 import memory.disclosing
@@ -27,6 +28,7 @@ import memory.fleeting
 import memory.forget
 import memory.forget_together
 import memory.journal
+import memory.ledger
 import memory.linking
 import memory.lists
 import memory.merging
@@ -41,6 +43,7 @@ import memory.reach
 import memory.reasons
 import memory.recall
 import memory.reconcile
+import memory.restoring
 import memory.revising
 import memory.rezoning
 import memory.rooms
@@ -58,6 +61,7 @@ WALKED: tuple[type, ...] = (
     Memory,
     memory.accounts.Chats,
     memory.answering.Answering,
+    memory.copying.Copies,
     memory.corrections.Corrections,
     memory.consenting.Consenting,
     memory.consents.Consents,
@@ -78,6 +82,7 @@ WALKED: tuple[type, ...] = (
     memory.fleeting.Fleeting,
     memory.freshness.Freshness,
     memory.journal.Journal,
+    memory.ledger.Ledger,
     memory.lists.Lists,
     memory.moving.Moves,
     memory.overview.Overviews,
@@ -87,6 +92,7 @@ WALKED: tuple[type, ...] = (
     memory.reasons.Reasons,
     memory.recall.Recall,
     memory.reconcile.Gate,
+    memory.restoring.Reapplying,
     memory.revising.Revising,
     memory.rezoning.Rezoning,
     memory.pages.Pages,
@@ -117,6 +123,13 @@ WITHOUT_OWNER = {
     ("Memory", "waiting"): "gives each message that waits with its owner, at a start",
     ("Memory", "moved"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Memory", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
+    ("Copies", "cycle_hours"): "reads names of files, no memory",
+    ("Copies", "run"): "copies the whole file, and erases owner by owner in copies",
+    ("Ledger", "open"): "begins to listen",
+    ("Ledger", "flush"): "goes owner by owner inside, numbers only",
+    ("Ledger", "settle"): "goes owner by owner inside, numbers only",
+    ("Reapplying", "all"): "goes owner by owner inside",
+    ("Reapplying", "forget"): "goes owner by owner inside",
     ("Answering", "waiting"): "gives each message that waits with its owner, at a start",
     ("Fleeting", "owners"): "returns account numbers, no memory",
     ("Fleeting", "sweep"): "goes owner by owner inside",
