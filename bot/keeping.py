@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from bot.border import MISUSED, Data, leave, look, overrides
+from bot.border import FAILED, MISUSED, Data, leave, look, overrides
+from bot.takeaway import page
+from bot.tokens import token_counter
 from config.settings import Settings, load
-from memory import DATABASE_NAME, Backup, Restored, backup_name, own_backups, take_backup, thin_backups
+from memory import (
+    DATABASE_NAME,
+    Backup,
+    ImportRefusedError,
+    Memory,
+    Restored,
+    TakenIn,
+    backup_name,
+    ensure_alone,
+    inspect,
+    own_backups,
+    parse_export,
+    take_backup,
+    thin_backups,
+)
 from memory import restore as bring_back
 
 
@@ -23,9 +41,10 @@ def utc_now() -> datetime:
 
 def add_to(cli: typer.Typer) -> None:
     """Give the command line these commands."""
-    commands: list[Callable[..., Any]] = [backup, restore]
+    commands: list[Callable[..., Any]] = [backup, restore, export]
     for command in commands:
         cli.command()(command)
+    cli.command(name="import")(bring_in)
 
 
 def backup(
@@ -116,6 +135,135 @@ def _story(done: Restored, settings: Settings) -> Iterator[str]:
 def _rows(counts: Mapping[str, int], name: str) -> str:
     rows = counts.get(name, 0)
     return "nothing was left to erase" if not rows else f"{rows} {'row' if rows == 1 else 'rows'} erased"
+
+
+def export(
+    owner: Annotated[str, typer.Argument(metavar="PLATFORM:ID", help="Whose memory, like telegram:1001.")],
+    *,
+    to: Annotated[
+        Path, typer.Option("--to", metavar="FILE", help="The .json to write; a page to read goes beside it.")
+    ],
+    data: Data = None,
+) -> None:
+    """Write out one person's memory, as /export hands it to them: keep it as you would keep their diary."""
+    platform, user_id = _named(owner)
+
+    async def write(memory: Memory) -> int:
+        account = await memory.known_account(platform, user_id)
+        if account is None:
+            leave(f"{owner} never talked to this bot.", FAILED)
+        document = await memory.exports.all(account, now=utc_now())
+        page_file = to.with_suffix(".html")
+        written = json.dumps(document, ensure_ascii=False, indent=1)
+        for file, text in ((to, written), (page_file, page(document, account))):
+            await asyncio.to_thread(_write_new, file, text)
+        counts = ", ".join(f"{len(document[part])} {part}" for part in ("profile", "timeline", "facts", "journal"))
+        typer.echo(f"{to} (for programs) and {page_file} (to read): {counts}.")
+        return 0
+
+    if to.suffix != ".json":
+        leave("The file has to end with .json.", MISUSED)
+    look(lambda: _with_memory(load(overrides=overrides(data)), write), data=data)
+
+
+def bring_in(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The .json of an export.")],
+    *,
+    account: Annotated[
+        str | None,
+        typer.Option("--as", metavar="PLATFORM:ID", help="Into this account instead of the one named in it."),
+    ] = None,
+    data: Data = None,
+) -> None:
+    """Take a person's export into this memory. Done twice, it adds nothing. The bot must be stopped."""
+    named = None if account is None else _named(account)
+
+    async def take_in(memory: Memory) -> int:
+        document = parse_export(await asyncio.to_thread(file.read_bytes))
+        platform, user_id = named or (document.account.platform, document.account.user_id)
+        known = await memory.known_account(platform, user_id)
+        chosen = document.settings
+        owner = known or await memory.account(
+            platform, user_id, name=document.account.name, language=chosen.language, zone=chosen.zone
+        )
+        done = await memory.imports.take_in(owner, document, made=known is None, now=utc_now())
+        for line in _told(done, document.account.name, f"{platform}:{user_id}", links=len(document.links)):
+            typer.echo(line)
+        return 0
+
+    def work() -> int:
+        settings = load(overrides=overrides(data))
+        try:
+            return _with_memory(settings, take_in, stopped=True)
+        except ImportRefusedError as error:
+            leave(f"{file} is not imported; nothing was changed.\n{error}", FAILED)
+        except OSError as error:
+            leave(f"{file} cannot be read: {error.strerror}", FAILED)
+
+    look(work, data=data)
+
+
+WHY_NOT: Final[Mapping[str, str]] = {
+    "there": "are here already",
+    "forgotten": "rest on words that were erased here",
+    "erased": "were erased here since they were exported, and stay erased",
+    "future": "are said to be of the future: is this machine's clock right?",
+    "secret": "hold a password, a card number or the like",
+    "instruction": "are orders to the bot and no memories",
+    "sensitive": "touch a matter of which nothing is kept, or not yet, or were said in a pause",
+    "held": "touch a sensitive matter of which the person has not agreed to have it kept",
+    "unanswered": "are answers to lines that are not in the file",
+    "unknown": "are of a kind that this version does not know",
+}
+"""Why rows of an import were left out, as it is told."""
+
+
+def _told(done: TakenIn, name: str, owner: str, *, links: int) -> Iterator[str]:
+    """What became of an import, line by line."""
+    counts = dict(done.counts)
+    new = " (new here)" if done.made else ""
+    yield f"{name} -> {owner}{new}: {counts.pop('memories', 0)} memories and {counts.pop('lines', 0)} lines were added."
+    for reason, count in sorted(counts.items()):
+        yield f"{count} {WHY_NOT.get(reason, f'were left out ({reason})')}."
+    if links:
+        yield "Links with other accounts are not taken over: /link makes them again."
+
+
+def _named(owner: str) -> tuple[str, str]:
+    platform, _, user_id = owner.partition(":")
+    if not platform.isalpha() or not user_id or user_id != user_id.strip():
+        leave(f"{owner} names no account: write a platform and a number, like telegram:1001.", MISUSED)
+    return platform, user_id
+
+
+def _with_memory(settings: Settings, do: Callable[[Memory], Awaitable[int]], *, stopped: bool = False) -> int:
+    """Open the memory for one command; with ``stopped`` only while nobody else has it open."""
+    database = settings.data_dir / DATABASE_NAME
+
+    async def run() -> int:
+        memory = await Memory.open(database, settings, clock=utc_now, count=token_counter(settings.openai_model))
+        try:
+            return await do(memory)
+        finally:
+            await memory.close()
+
+    if stopped:
+        ensure_alone(settings.data_dir)
+    elif not inspect(database):
+        leave(f"{database} does not exist yet: nobody has talked to this bot.", FAILED)
+    return asyncio.run(run())
+
+
+def _write_new(file: Path, text: str) -> None:
+    """Write a file that is not there yet, for its owner's eyes only."""
+    try:
+        handle = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        leave(f"{file} exists, and an export overwrites nothing: choose another name.", FAILED)
+    except OSError as error:
+        leave(f"{file} cannot be written: {error.strerror}", FAILED)
+    with os.fdopen(handle, "w", encoding="utf-8") as out:
+        out.write(text)
 
 
 def contents(found: Backup) -> str:

@@ -31,6 +31,7 @@ from memory.forget import Forgetting, Plan
 from memory.forget_together import ForgettingTogether
 from memory.freshness import Freshness
 from memory.housekeeping import Housekeeping
+from memory.importing import Imports
 from memory.index import Indexes
 from memory.jobs import Job, JobRun, Runs, run_due
 from memory.journal import Journal, Line
@@ -140,6 +141,17 @@ class Memory:
         patience = timedelta(days=settings.privacy.ask_days)
         reserve = Reserve(self.pauses, consents, settings.privacy)
         self._gate = Gate(db, self._stores, reserve=reserve)
+        self.imports = Imports(
+            db,
+            self._accounts,
+            self._chats,
+            self._sessions,
+            self._stores,
+            gate=self._gate,
+            reserve=reserve,
+            pauses=self.pauses,
+        )
+        """What is brought from elsewhere."""
         self._rezoning = Rezoning(db, self._accounts, self._stores.timeline, self._indexes)
         self._moves = Moves(db)
         echoes = Echoes(self._accounts, self._sessions, self._stores, persons, changed=self._indexes.forget)

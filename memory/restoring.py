@@ -246,6 +246,16 @@ async def restore(file: Path, database: Path, *, clock: Clock) -> Restored:
         raise BackupError(f"{folder} could not be written ({error}). The database is as before.") from error
 
 
+def ensure_alone(folder: Path) -> None:
+    """Raise DatabaseError when anybody has a database of this folder open."""
+    try:
+        if folder.is_dir():
+            with alone(folder):
+                pass
+    except HeldError:
+        raise DatabaseError(f"{folder} is in use: stop the bot (and every chat) first.") from None
+
+
 async def _restored(found: Backup, database: Path, work: Path, *, clock: Clock) -> Restored:
     new, old = work / "new" / database.name, work / "old" / database.name
     known = ledger.read(ledger.ledger_of(database)).joined(ledger.read(found.path.with_name(_ledger_name(database))))

@@ -35,6 +35,7 @@ KEPT: Final = {
     "deletions": "that something was forgotten, in counts",
     "departures": "which groups an account has left: what it said there must not be used in them",
     "erased": "numbers of rows, for a restored backup",
+    "imported": "hashes of numbers, so that what is erased here is not imported once more",
     "job_runs": "nobody's",
     "link_codes": "a keyed hash of what was shown, void after minutes",
     "link_tries": "times of wrong codes",

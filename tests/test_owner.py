@@ -27,12 +27,14 @@ import memory.facts
 import memory.fleeting
 import memory.forget
 import memory.forget_together
+import memory.importing
 import memory.journal
 import memory.ledger
 import memory.linking
 import memory.lists
 import memory.merging
 import memory.moving
+import memory.origins
 import memory.overview
 import memory.pages
 import memory.pauses
@@ -81,10 +83,12 @@ WALKED: tuple[type, ...] = (
     memory.forget_together.ForgettingTogether,
     memory.fleeting.Fleeting,
     memory.freshness.Freshness,
+    memory.importing.Imports,
     memory.journal.Journal,
     memory.ledger.Ledger,
     memory.lists.Lists,
     memory.moving.Moves,
+    memory.origins.Origins,
     memory.overview.Overviews,
     memory.profile.Profile,
     memory.promises.Promises,
