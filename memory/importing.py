@@ -19,7 +19,7 @@ from memory.db import Database
 from memory.erasures import Erasures, Range
 from memory.imported import Held, HeldEvent, HeldLine, Imported, Quote, Room, Spoken
 from memory.journal import Line
-from memory.model import PRIVATE, Account, Candidate, Chat, Citation, Span
+from memory.model import PRIVATE, Account, Candidate, Chat, Citation, MessageKind, Role, Span
 from memory.origins import Origins, origin
 from memory.pauses import Pauses
 from memory.reconcile import Gate
@@ -161,8 +161,8 @@ class Imports:
             work.counts["unanswered"] += 1  # What it answers was left out, and it may tell of that.
             return
         chat = work.rooms[line.chat]
-        role = "bot" if line.by == "bot" else "user"
-        kind = "forwarded" if line.forwarded else "said"
+        role: Role = "bot" if line.by == "bot" else "user"
+        kind: MessageKind = "forwarded" if line.forwarded else "said"
         new = Line(role, line.speaker, line.at, line.text, kind, None, answers)
         if (await self._reserve.marked(work.owner, chat, new)).fleeting:
             work.counts["sensitive"] += 1
