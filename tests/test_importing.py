@@ -179,8 +179,8 @@ async def test_what_may_not_be_remembered_is_left_out_with_its_reason(
 
     def made(number: int, text: str, **more: Any) -> dict[str, Any]:
         quote = {"line": 99_000_000 + number, "quote": text, "at": fact["said_at"]}
-        row: dict[str, Any] = copy.deepcopy(fact) | {"number": 98_000_000 + number, "text": text, "citations": [quote]} | more
-        return row
+        row: dict[str, Any] = copy.deepcopy(fact)
+        return row | {"number": 98_000_000 + number, "text": text, "citations": [quote]} | more
 
     document["facts"] += [
         made(1, "My password is hunter2horse"),
