@@ -196,17 +196,20 @@ class Ledger:
     async def flush(self) -> None:
         """Write how the accounts stand that were touched since the last time; safe on the disk when this returns."""
         async with self._lock:
-            numbers = self._db.touched()
+            numbers, written = self._db.touched(), False
             try:
                 owners = [await self._accounts.numbered(number) for number in sorted(numbers)]
                 lines = [_told(await standing(self._db, owner)) for owner in owners]
                 if lines:
                     lines.append(json.dumps({"counters": await counters(self._db)}))
                     await asyncio.to_thread(self._append, lines)
+                written = True
             except (OSError, sqlite3.Error):
                 # The person's wish is carried out all the same; the next write, or the housekeeping, tries again.
-                self._db.touch(numbers)
                 log.exception("%s could not be written: what was erased last may come back with a backup", self._file)
+            finally:
+                if not written:
+                    self._db.touch(numbers)
 
     async def settle(self) -> int:
         """Write the file anew, once after each start and when it has grown; returns how many accounts are in it.
