@@ -89,7 +89,8 @@ def restore(
 
     def put_back() -> int:
         settings = load(overrides=overrides(data))
-        done = asyncio.run(bring_back(file, settings.data_dir / DATABASE_NAME, clock=utc_now))
+        database, own = settings.data_dir / DATABASE_NAME, settings.backup_dir
+        done = asyncio.run(bring_back(file, database, clock=utc_now, folder_of_backups=own))
         for line in _story(done, settings):
             typer.echo(line)
         return 0
@@ -118,23 +119,22 @@ def _story(done: Restored, settings: Settings) -> Iterator[str]:
         )
     else:
         where = " and ".join({"database": "the database that was there", "ledger": "the ledger"}[k] for k in done.known)
-        yield f"Forgotten again, as {where} told: {_rows(counts, 'erased')}."
-        yield (
-            f"Closed again: {counts.get('closed', 0)} memories opened with /share and closed since; "
-            f"{counts.get('paused', 0)} pauses and consents, {counts.get('unlinked', 0)} links are as they were last."
-        )
+        yield f"Forgotten again, as {where} told: {_many(counts.get('erased', 0), 'row')}."
+        again = {"closed": "closed again of what was opened with /share", "paused": "pauses and consents",
+                 "unlinked": "links taken back"}  # fmt: skip
+        if told := [f"{counts[name]} {what}" for name, what in again.items() if counts.get(name)]:
+            yield f"As it was last: {', '.join(told)}."
         yield "Deletions that could still be undone are carried out; /undo does not reach them any more."
     if waiting := counts.get("waiting", 0):
-        yield f"{waiting} messages that waited for an answer when the backup was made are not answered any more."
+        yield f"Not answered any more: {_many(waiting, 'message')} that waited for it when the backup was made."
     yield (
         "Not in it: what was said, corrected, linked and opened since the backup was made. Settings are not part of a "
         f"backup. Put into place: {settings.data_dir / DATABASE_NAME}. Start the bot with `python -m bot run`."
     )
 
 
-def _rows(counts: Mapping[str, int], name: str) -> str:
-    rows = counts.get(name, 0)
-    return "nothing was left to erase" if not rows else f"{rows} {'row' if rows == 1 else 'rows'} erased"
+def _many(count: int, one: str, more: str = "") -> str:
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"
 
 
 def export(
@@ -222,7 +222,10 @@ def _told(done: TakenIn, name: str, owner: str, *, links: int) -> Iterator[str]:
     """What became of an import, line by line."""
     counts = dict(done.counts)
     new = " (new here)" if done.made else ""
-    yield f"{name} -> {owner}{new}: {counts.pop('memories', 0)} memories and {counts.pop('lines', 0)} lines were added."
+    yield (
+        f"{name} -> {owner}{new}: "
+        f"{_many(counts.pop('memories', 0), 'memory', 'memories')} and {_many(counts.pop('lines', 0), 'line')} added."
+    )
     for reason, count in sorted(counts.items()):
         yield f"{count} {WHY_NOT.get(reason, f'were left out ({reason})')}."
     if links:
@@ -271,8 +274,8 @@ def contents(found: Backup) -> str:
     counts = found.counts
     memories = counts["profile"] + counts["timeline"] + counts["facts"]
     return (
-        f"{found.size / 1e6:,.1f} MB, schema {found.version}, {counts['accounts']:,} accounts, {memories:,} memories, "
-        f"{counts['journal']:,} lines"
+        f"{found.size / 1e6:,.1f} MB, schema {found.version}, {_many(counts['accounts'], 'account')}, "
+        f"{_many(memories, 'memory', 'memories')}, {_many(counts['journal'], 'line')}"
     )
 
 

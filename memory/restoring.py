@@ -228,8 +228,10 @@ class Reapplying:
         )
 
 
-async def restore(file: Path, database: Path, *, clock: Clock) -> Restored:
+async def restore(file: Path, database: Path, *, clock: Clock, folder_of_backups: Path | None = None) -> Restored:
     """Put the backup ``file`` in the place of ``database``; what was there is kept aside.
+
+    What was forgotten since is taken out of the bot's own backups in ``folder_of_backups``, too.
 
     Whatever goes wrong, the database is as before until the new one is whole, checked and up to what was forgotten.
     Raises BackupError when the file is no backup or the folder is in use, DatabaseError when it cannot be written.
@@ -239,11 +241,21 @@ async def restore(file: Path, database: Path, *, clock: Clock) -> Restored:
     try:
         await asyncio.to_thread(_look_for_room, found, database)
         with alone(folder), _workshop(folder) as work:
-            return await _restored(found, database, work, clock=clock)
+            done = await _restored(found, database, work, clock=clock)
+        if folder_of_backups is not None:
+            await _clean_all(folder_of_backups, database, clock=clock)
     except HeldError:
         raise BackupError(f"{folder} is in use: stop the bot (and every chat) first, then restore.") from None
     except OSError as error:
         raise BackupError(f"{folder} could not be written ({error}). The database is as before.") from error
+    return done
+
+
+async def _clean_all(folder: Path, database: Path, *, clock: Clock) -> None:
+    known = await asyncio.to_thread(ledger.read, ledger.ledger_of(database))
+    for own in await asyncio.to_thread(backups.own, folder):
+        if await asyncio.to_thread(backups.is_whole, own):
+            await clean(own, known, clock=clock)
 
 
 def ensure_alone(folder: Path) -> None:

@@ -281,7 +281,7 @@ async def test_the_commands_write_it_out_and_take_it_in(data_dir: Path, clock: C
     done = await asyncio.to_thread(run, "import", str(file), *new)
     assert done.exit_code == 0, done.output
     assert "test:1001 (new here)" in done.output
-    assert "lines were added" in done.output
+    assert "lines added" in done.output
     done = await asyncio.to_thread(run, "import", str(file), "--as", "test:3003", *new)
     assert done.exit_code == 0, done.output
     bad = tmp_path / "bad.json"

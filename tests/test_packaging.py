@@ -167,9 +167,9 @@ def test_the_backup_and_restore_that_compose_names_can_be_run_as_they_stand_ther
 
     (tmp_path / "recollect.toml").write_text("[embedder]\nkind = 'none'\n")
     run("chat", "/remember my boat is blue\n")
-    assert "1 memories" in run(backup)
+    assert "1 memory," in run(backup)
     (name,) = [path.name for path in (tmp_path / "backups").glob("*.db")]
-    assert "nothing was left to erase" in run(restore.replace("NAME.db", name))
+    assert "Forgotten again" in run(restore.replace("NAME.db", name))
     assert "boat is blue" in run("chat", "/whatdoyouknow\n")
 
 

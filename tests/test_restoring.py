@@ -90,6 +90,7 @@ async def test_the_drill(data_dir: Path, clock: Clock, tmp_path: Path, fate: Cal
         await talk.say("/remember my bike is red")
         await talk.say("/remember my locker is Marigold seven")
         backup = take(data_dir, clock, tmp_path / "b.db")
+        own = take(data_dir, clock, data_dir / "backups" / backups.name_at(clock()))
         assert holding(tmp_path, "Valkyrie") != []
         await forget(talk, "Valkyrie")
         await talk.say("/forget Marigold")  # Hidden, and not erased yet, when the file is lost.
@@ -98,7 +99,9 @@ async def test_the_drill(data_dir: Path, clock: Clock, tmp_path: Path, fate: Cal
         owner = await talk.owner()
         newest = await talk.app.memory.mark(owner)
     fate(data_dir)
-    done = await restore(backup, data_dir / DATABASE_NAME, clock=clock)
+    database = data_dir / DATABASE_NAME
+    done = await restore(backup, database, clock=clock, folder_of_backups=own.parent)
+    assert backups.verify(own).sealed
     assert done.damaged is (fate is damage)
     assert done.known == (("database", "ledger") if fate is leave else ("ledger",))
     assert done.counts["erased"] > 0
@@ -118,6 +121,8 @@ async def test_the_drill(data_dir: Path, clock: Clock, tmp_path: Path, fate: Cal
         assert new[0] > newest > first
         await forget(talk, "bike")
         assert files(data_dir, "*.replaced-*") == []  # What was set aside goes with the next erasure.
+        clock.advance(hours=25)
+        await talk.app.tick()
     for word in ("Valkyrie", "Marigold", "bike is red"):
         assert holding(data_dir, word) == []
 
