@@ -98,6 +98,15 @@ def restore(
     look(put_back, data=data)
 
 
+AGAIN: Final[Mapping[str, str]] = {
+    "closed": "closed again of what was opened with /share",
+    "paused": "pauses and consents",
+    "unlinked": "links taken back",
+    "shut": "people or groups shut out (or no admin any more)",
+}
+"""What a restore does again beside forgetting, as it is told."""
+
+
 def _story(done: Restored, settings: Settings) -> Iterator[str]:
     """What a restore did, and what it could not do, line by line."""
     found, counts = done.backup, done.counts
@@ -115,14 +124,12 @@ def _story(done: Restored, settings: Settings) -> Iterator[str]:
         yield (
             "WARNING: neither the database that was there nor its ledger could be read, so nobody knows what was "
             "forgotten since this backup was made: IT MAY BE BACK. The same goes for /unshare, /pause, /unlink and "
-            "refused consents. Tell the people who use this bot."
+            "refused consents, and for whom you shut out (`access list`). Tell the people who use this bot."
         )
     else:
         where = " and ".join({"database": "the database that was there", "ledger": "the ledger"}[k] for k in done.known)
         yield f"Forgotten again, as {where} told: {_many(counts.get('erased', 0), 'row')}."
-        again = {"closed": "closed again of what was opened with /share", "paused": "pauses and consents",
-                 "unlinked": "links taken back"}  # fmt: skip
-        if told := [f"{counts[name]} {what}" for name, what in again.items() if counts.get(name)]:
+        if told := [f"{counts[name]} {what}" for name, what in AGAIN.items() if counts.get(name)]:
             yield f"As it was last: {', '.join(told)}."
         yield "Deletions that could still be undone are carried out; /undo does not reach them any more."
     if waiting := counts.get("waiting", 0):

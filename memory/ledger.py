@@ -14,6 +14,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from memory.accounts import Accounts
 from memory.db import Database
 from memory.erasures import Erasures, Range
 from memory.model import EVERYWHERE, Account
+from memory.watching import ADMISSIONS
 
 log = logging.getLogger(__name__)
 
@@ -73,10 +75,15 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of every account, and the highest number that each counted table has given out."""
+    """What is known of every account, and the highest number that each counted table has given out.
+
+    ``allowed`` are who may talk to the bot, as hashes of their names (:func:`admission`), and whether as an admin; None
+    where nobody has told.
+    """
 
     standings: Mapping[Key, Standing] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
+    allowed: Mapping[str, bool] | None = None
 
     def joined(self, later: Known) -> Known:
         """Together with what was written down later."""
@@ -84,11 +91,12 @@ class Known:
         for key, standing in later.standings.items():
             standings[key] = standings[key].later(standing) if key in standings else standing
         names = {*self.counters, *later.counters}
-        return Known(standings, {n: max(self.counters.get(n, 0), later.counters.get(n, 0)) for n in names})
+        counters = {n: max(self.counters.get(n, 0), later.counters.get(n, 0)) for n in names}
+        return Known(standings, counters, self.allowed if later.allowed is None else later.allowed)
 
     def without_hidden(self) -> Known:
         """What is erased for good alone."""
-        return Known({key: replace(each, hidden=()) for key, each in self.standings.items()}, self.counters)
+        return Known({key: replace(each, hidden=()) for key, each in self.standings.items()})
 
 
 def ledger_of(database: Path) -> Path:
@@ -102,9 +110,9 @@ def read(file: Path) -> Known:
         data = file.read_bytes()
     except FileNotFoundError:
         return Known()
-    known = Known()
     standings: dict[Key, Standing] = {}
     counters: dict[str, int] = {}
+    allowed: dict[str, bool] | None = None
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():
             continue
@@ -113,13 +121,15 @@ def read(file: Path) -> Known:
             if "counters" in told:
                 for name, value in told["counters"].items():
                     counters[name] = max(counters.get(name, 0), int(value))
+            elif "allowed" in told:
+                allowed = {str(name): bool(admin) for name, admin in told["allowed"].items()}
             else:
                 standing = _standing(told)
                 before = standings.get(standing.key)
                 standings[standing.key] = standing if before is None else before.later(standing)
         except (ValueError, KeyError, TypeError):
             log.warning("line %d of %s cannot be read", number, file)
-    return known.joined(Known(standings, counters))
+    return Known(standings, counters, allowed)
 
 
 async def standing(db: Database, owner: Account) -> Standing:
@@ -172,10 +182,21 @@ async def counters(db: Database) -> dict[str, int]:
     return {row["name"]: int(row["seq"]) for row in rows if row["name"] in COUNTED}
 
 
+async def admitted(db: Database) -> dict[str, bool]:
+    """Who may talk to the bot; nobody's memory."""
+    rows = await db.fetch("SELECT name, kind, admin FROM allowed")
+    return {admission(row["name"], row["kind"]): bool(row["admin"]) for row in rows}
+
+
+def admission(name: str, kind: str) -> str:
+    """What a person or a group that may talk is recognised by."""
+    return blake2b(f"{kind} {name}".encode(), digest_size=12).hexdigest()
+
+
 async def all_known(db: Database) -> Known:
     """How every account stands in a database now."""
     standings = [await standing(db, owner) for owner in await Accounts(db).all()]
-    return Known({each.key: each for each in standings}, await counters(db))
+    return Known({each.key: each for each in standings}, await counters(db), await admitted(db))
 
 
 class Ledger:
@@ -198,8 +219,14 @@ class Ledger:
         async with self._lock:
             numbers, written = self._db.touched(), False
             try:
-                owners = [await self._accounts.numbered(number) for number in sorted(numbers)]
+                chosen = numbers - {ADMISSIONS}
+                if ADMISSIONS in numbers:
+                    # By an account of it a restore sees that the list is of the same memory.
+                    chosen.update((await self._accounts.numbers())[:1])
+                owners = [await self._accounts.numbered(number) for number in sorted(chosen)]
                 lines = [_told(await standing(self._db, owner)) for owner in owners]
+                if ADMISSIONS in numbers:
+                    lines.append(json.dumps({"allowed": await admitted(self._db)}))
                 if lines:
                     lines.append(json.dumps({"counters": await counters(self._db)}))
                     await asyncio.to_thread(self._append, lines)
@@ -247,6 +274,8 @@ class Ledger:
 def write(file: Path, known: Known) -> int:
     """Write a ledger anew, all at once; returns its bytes."""
     lines = [*map(_told, known.standings.values()), json.dumps({"counters": known.counters})]
+    if known.allowed is not None:
+        lines.append(json.dumps({"allowed": known.allowed}))
     data = "\n".join(lines).encode() + b"\n"
     part = file.with_name(f".{file.name}.part")
     part.unlink(missing_ok=True)

@@ -30,7 +30,7 @@ from memory.erasures import Erasures
 from memory.facts import Facts
 from memory.holding import HeldError, alone
 from memory.journal import Journal
-from memory.ledger import COUNTED, Known, Standing
+from memory.ledger import COUNTED, Known, Standing, admission
 from memory.model import EVERYWHERE, SEQ_BITS, Account
 from memory.nulls import Nulls
 from memory.persons import Persons
@@ -103,12 +103,13 @@ class Reapplying:
         Without ``exact`` numbers were given out that nobody knows of: a wide margin is left.
         """
         counts: Counter[str] = Counter()
-        now = self._clock()
+        now, related = self._clock(), False
         for owner in await self._accounts.all():
             standing = await self._known(owner, known)
             await self._count_on(owner, 0 if standing is None else standing.next, exact=exact)
             if standing is None:
                 continue
+            related = True
             counts["erased"] += await self._forget(owner, standing)
             async with self._db.transaction():
                 counts["kept"] += await self._settle(owner, standing, now=now)
@@ -117,12 +118,27 @@ class Reapplying:
                 counts["unlinked"] += await self._unlink(owner, standing)
                 await self._heard(owner, standing, now=now)
         async with self._db.transaction():
+            if related and known.allowed is not None:
+                counts["shut"] = await self._shut(known.allowed)
             counts["waiting"] = await self._db.execute("DELETE FROM waiting")
             for table in COUNTED:
                 await self._count_table_on(table, known.counters.get(table, 0), exact=exact)
         if counts["erased"]:
             await self._db.scrub()
         return counts
+
+    async def _shut(self, allowed: Mapping[str, bool]) -> int:
+        """Have nobody talk to the bot, or run it, who was shut out since; codes that strangers were shown are void."""
+        shut = 0
+        for row in await self._db.fetch("SELECT name, kind, admin FROM allowed"):
+            now = allowed.get(admission(row["name"], row["kind"]))
+            which = (row["name"], row["kind"])
+            if now is None:
+                shut += await self._db.execute("DELETE FROM allowed WHERE name = ? AND kind = ?", which)
+            elif row["admin"] and not now:
+                shut += await self._db.execute("UPDATE allowed SET admin = 0 WHERE name = ? AND kind = ?", which)
+        await self._db.execute("DELETE FROM pairing WHERE refused = 0")
+        return shut
 
     async def _known(self, owner: Account, known: Known) -> Standing | None:
         (row,) = await self._db.fetch("SELECT created_at FROM accounts WHERE no = ?", (owner.no,))

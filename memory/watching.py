@@ -21,6 +21,8 @@ _ROWS: Final = {
     "facts": ("hidden_by", "audience"),
 }
 """Tables of rows in an owner's range, with the columns whose change counts."""
+ADMISSIONS: Final = 0
+"""Stands for no account, but for who may talk to the bot at all."""
 _STANDS: Final = ("pauses", "consents", "links", "departures")
 """Tables whose rows name an account, and count however they change."""
 
@@ -36,6 +38,11 @@ def _made() -> Iterator[str]:
         yield (
             f"CREATE TEMP TRIGGER watch_{table} AFTER UPDATE OF {', '.join(columns)} ON main.{table} WHEN {changed}"
             f" BEGIN SELECT {NOTE}(new.id >> {SEQ_BITS}); END"
+        )
+    for what in ("INSERT", "UPDATE", "DELETE"):
+        yield (
+            f"CREATE TEMP TRIGGER watch_allowed_{what.lower()} AFTER {what} ON main.allowed"
+            f" BEGIN SELECT {NOTE}({ADMISSIONS}); END"
         )
     for what in ("INSERT", "UPDATE"):
         yield (

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from bot import check
-from bot.check import Finding
 from bot.embedders import choose_embedder
+from bot.finding import Finding
 from config.settings import Settings
 from memory import DATABASE_NAME
 from memory.ports import EmbedderUnavailable, Vector

@@ -31,6 +31,7 @@ from bot.bench import speed as bench_speed
 from bot.bench import write as bench_write
 from bot.cli import cli
 from bot.discovery import Found
+from bot.finding import Finding
 from bot.message import AdapterError
 from config.settings import Settings, load
 from memory import DatabaseError
@@ -218,7 +219,7 @@ def test_where_no_log_can_be_written_the_unexpected_is_a_sentence_all_the_same(
 def test_a_warning_while_looking_shows_no_traceback_and_leaves_no_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def look(*_: object, **__: object) -> list[checks.Finding]:
+    async def look(*_: object, **__: object) -> list[Finding]:
         logging.getLogger("bot.test").error("odd", exc_info=RuntimeError("no luck"))
         return []
 

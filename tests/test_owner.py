@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import memory.access
 import memory.accounts
 import memory.answering
 import memory.apart
@@ -61,6 +62,7 @@ from memory import Memory
 
 WALKED: tuple[type, ...] = (
     Memory,
+    memory.access.Access,
     memory.accounts.Chats,
     memory.answering.Answering,
     memory.copying.Copies,
@@ -134,6 +136,15 @@ WITHOUT_OWNER = {
     ("Ledger", "settle"): "goes owner by owner inside, numbers only",
     ("Reapplying", "all"): "goes owner by owner inside",
     ("Reapplying", "forget"): "goes owner by owner inside",
+    ("Access", "standing"): "who may talk, by the platform's number: strangers have no account, and none is made",
+    ("Access", "ask"): "a stranger has no account, and none is made",
+    ("Access", "unasked"): "a stranger has no account, and none is made",
+    ("Access", "approve"): "a code does not say whose it is; no memory",
+    ("Access", "refuse"): "a code does not say whose it is; no memory",
+    ("Access", "allow"): "names of people and groups by the platform's number, no memory",
+    ("Access", "remove"): "names of people and groups by the platform's number, no memory",
+    ("Access", "everyone"): "names of people and groups by the platform's number, no memory",
+    ("Access", "asking"): "names of strangers by the platform's number, no memory",
     ("Answering", "waiting"): "gives each message that waits with its owner, at a start",
     ("Fleeting", "owners"): "returns account numbers, no memory",
     ("Fleeting", "sweep"): "goes owner by owner inside",

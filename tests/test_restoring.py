@@ -213,6 +213,26 @@ async def test_what_was_closed_paused_refused_and_unlinked_since_stays_so(
         assert talk.rows("SELECT count(*) FROM links")[0][0] == 0
 
 
+async def test_who_was_shut_out_since_stays_out_and_who_was_let_in_is_not(
+    data_dir: Path, clock: Clock, tmp_path: Path
+) -> None:
+    async with talking(data_dir, clock) as talk:
+        await talk.say("/remember my boat is blue")
+        access = talk.app.memory.access
+        for name, admin in (("test:1", False), ("test:2", True), ("test:3", False)):
+            await access.allow(name, "person", zone="UTC", admin=admin, now=clock())
+        backup = take(data_dir, clock, tmp_path / "b.db")
+        await access.remove("test:1")
+        await access.remove("test:2")
+        await access.allow("test:2", "person", zone="UTC", admin=False, now=clock())
+        await access.allow("test:4", "person", zone="UTC", admin=True, now=clock())
+    lose(data_dir)
+    done = await restore(backup, data_dir / DATABASE_NAME, clock=clock)
+    assert done.counts["shut"] == 2
+    async with talking(data_dir, clock) as talk:
+        assert sorted(talk.rows("SELECT name, admin FROM allowed")) == [("test:2", 0), ("test:3", 0)]
+
+
 async def test_what_was_undone_since_is_not_erased_after_all(data_dir: Path, clock: Clock, tmp_path: Path) -> None:
     async with talking(data_dir, clock) as talk:
         await talk.say("/remember my boat is blue")
