@@ -25,6 +25,9 @@ from memory.engine import keyed as file_keyed
 from memory.engine import use as use_key
 from memory.face import Memory, Owed
 from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
+from memory.imported import ImportRefusedError
+from memory.imported import parse as parse_export
+from memory.importing import TakenIn
 from memory.jobs import last_runs
 from memory.journal import Line
 from memory.lexicon import is_question
@@ -35,6 +38,7 @@ from memory.reasons import Explained, Fate, Reason, rests_on_memory
 from memory.recall import SCORE_TERMS, RecallOptions
 from memory.rekeying import new_key
 from memory.rekeying import rekey as rekeyed
+from memory.restoring import Restored, ensure_alone, restore
 from memory.revising import Revision
 from memory.rules import (
     Dispute,
@@ -73,6 +77,7 @@ __all__ = [
     "Fate",
     "Heard",
     "Holds",
+    "ImportRefusedError",
     "KeyRefused",
     "Line",
     "Listed",
@@ -87,12 +92,14 @@ __all__ = [
     "Question",
     "Reason",
     "RecallOptions",
+    "Restored",
     "Revision",
     "Ruling",
     "Sort",
     "Spent",
     "Stand",
     "Standing",
+    "TakenIn",
     "UntypedError",
     "UsageKind",
     "Waiting",
@@ -105,6 +112,7 @@ __all__ = [
     "day_of",
     "detect_language",
     "disputes",
+    "ensure_alone",
     "file_keyed",
     "inspect",
     "is_question",
@@ -115,8 +123,10 @@ __all__ = [
     "next_time",
     "off_the_record",
     "own_backups",
+    "parse_export",
     "quoted",
     "rekeyed",
+    "restore",
     "rests_on_memory",
     "sample_texts",
     "take_backup",

@@ -13,7 +13,15 @@ from typing import Final
 
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 """What a group and everybody may do."""
-_OURS: Final = ("recollect.db*", "recollect.v*.bak", "recollect.log*", "alive", "backups/*.db", "backups/*.sha256")
+_OURS: Final = (
+    "recollect.db*",
+    "recollect.v*.bak",
+    "recollect.ledger*",
+    "recollect.log*",
+    "alive",
+    "backups/*.db",
+    "backups/*.sha256",
+)
 
 
 class LinkError(OSError):

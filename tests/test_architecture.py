@@ -22,9 +22,9 @@ STORES = tuple(
     f"memory.{name}"
     for name in (
         "accounts", "admissions", "apart", "backups", "consents", "db", "departures", "disclosing", "embedding",
-        "engine", "entries", "erasures", "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages", "pauses",
-        "persons", "profile", "promises", "reader", "rekeying", "scrubbing", "sealed", "sessions", "space", "timeline",
-        "traces", "usage", "waiting", "wanting",
+        "engine", "entries", "erasures", "facts", "fleeting", "jobs", "journal", "ledger", "moving", "nulls", "origins",
+        "pages", "pauses", "persons", "profile", "promises", "reader", "rekeying", "restoring", "scrubbing", "sealed",
+        "sessions", "space", "timeline", "traces", "usage", "waiting", "wanting", "watching",
     )
 )  # fmt: skip
 """The files that speak SQL."""
