@@ -436,6 +436,6 @@ def _unreadable(path: Path, error: Exception) -> str:
             "written with; if that is the right one, restore a backup."
         )
     return (
-        f"is damaged, no SQLite database, or encrypted ({error}). Nothing was changed. Restore a backup, or move the "
+        f"is damaged or no SQLite database ({error}). Nothing was changed. Restore a backup, or move the "
         "file away to start empty; if it is encrypted, set RECOLLECT_KEY."
     )
