@@ -12,6 +12,7 @@ import contextlib
 import logging
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import resources
@@ -26,6 +27,8 @@ from memory.scrubbing import FEW, MOST_ROUNDS, NOTES, NewFile, discard, forgetti
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Tally = tuple[str, str]
+"""What is counted, and its label: ("written", "facts"). Words of ours, nobody's."""
 
 APPLICATION_ID: Final = 0x7EC011EC
 """Written into the file header, so that no other program's database is ever migrated."""
@@ -52,6 +55,9 @@ class Database:
         self._lock = asyncio.Lock()
         self._scrubbing = asyncio.Lock()
         self._inside: asyncio.Task[Any] | None = None
+        self._uncommitted: Counter[Tally] = Counter()
+        self.tallied: Counter[Tally] = Counter()
+        """What was done since the file was opened, in counts."""
 
     @classmethod
     async def open(cls, path: Path) -> Database:
@@ -82,6 +88,12 @@ class Database:
     def inside(self) -> bool:
         """Whether the current task has a transaction open (then it must not await the network)."""
         return self._inside is not None and not self._reader.here and self._inside is asyncio.current_task()
+
+    def tally(self, name: str, label: str = "", times: int = 1) -> None:
+        """Count that something was done; inside a transaction it counts once that is committed."""
+        counts = self._uncommitted if self.inside else self.tallied
+        if times:
+            counts[name, label] += times
 
     async def fetch(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """All rows of a query. Inside a transaction it sees that transaction's writes."""
@@ -141,6 +153,7 @@ class Database:
                 self._inside = asyncio.current_task()
                 yield
                 await _uncancelled(self._writer.commit())
+                self.tallied += self._uncommitted
             except BaseException as error:
                 # A cancelled statement still runs in the connection's thread; the rollback queues behind it.
                 await _uncancelled(self._writer.rollback())
@@ -149,6 +162,7 @@ class Database:
                 raise
             finally:
                 self._inside = None
+                self._uncommitted.clear()
 
     async def scrub(self) -> None:
         """Rewrite the file and empty its log, so that deleted bytes are gone from both.

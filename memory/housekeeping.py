@@ -26,6 +26,7 @@ from memory.rezoning import Rezoning
 from memory.sealing import Sealing
 from memory.sessions import Sessions
 from memory.stores import Stores
+from memory.tallies import Tallies
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ class Housekeeping:
         sealing: Sealing,
         fleeting: Fleeting,
         freshness: Freshness,
+        tallies: Tallies,
         distiller: Distiller | None,
     ) -> None:
         self._settings = settings
@@ -67,6 +69,7 @@ class Housekeeping:
         self._sealing = sealing
         self._fleeting = fleeting
         self._freshness = freshness
+        self._tallies = tallies
         self._distiller = distiller
         self._cooling = Cooling(stores, days=settings.memory.cool_days)
 
@@ -215,10 +218,10 @@ class Housekeeping:
         return {"lines": sum([await self._sessions.second_chance(owner, now=now) for owner in owners])}
 
     async def usage(self, now: datetime) -> Mapping[str, int]:
-        """Write what was used behind the replies: distillations, vectors."""
-        del now
+        """Write what was used behind the replies, distillations and vectors, and what was done."""
         for number in self._stores.usage.owners_pending():
             await self._stores.usage.store(await self._accounts.numbered(number))
+        await self._tallies.store(now=now)
         return {}
 
     async def trim(self, now: datetime) -> Mapping[str, int]:

@@ -23,8 +23,8 @@ STORES = tuple(
     for name in (
         "accounts", "apart", "consents", "db", "departures", "disclosing", "embedding", "entries", "erasures",
         "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages", "pauses", "persons", "profile",
-        "promises", "reader", "scrubbing", "sealed", "sessions", "space", "timeline", "traces", "usage", "waiting",
-        "wanting",
+        "promises", "reader", "scrubbing", "sealed", "sessions", "space", "tallies", "timeline", "traces",
+        "usage", "waiting", "wanting",
     )
 )  # fmt: skip
 """The files that speak SQL."""
