@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from bot import __version__, keeping, replay, setup
+from bot import __version__, keeping, observing, replay, setup
 from bot import app as composition
 from bot import calibrate as calibration
 from bot import check as checks
@@ -32,6 +32,7 @@ cli = typer.Typer(
 )
 cli.add_typer(bench, name="bench")
 keeping.add_to(cli)
+observing.add_to(cli)
 
 
 @cli.callback(invoke_without_command=True)

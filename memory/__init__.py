@@ -14,6 +14,7 @@ from memory.backups import thin as thin_backups
 from memory.backups import verify as verify_backup
 from memory.block import block, day_of
 from memory.calibrating import Calibration
+from memory.census import Census, Standing, Told, looking
 from memory.consenting import Choice, Question, Stand
 from memory.corrections import AlreadyAskedError, Disputed
 from memory.db import DATABASE_NAME, DatabaseError, inspect
@@ -54,6 +55,7 @@ __all__ = [
     "Backup",
     "BackupError",
     "Calibration",
+    "Census",
     "Choice",
     "DatabaseError",
     "Dispute",
@@ -79,6 +81,8 @@ __all__ = [
     "Revision",
     "Spent",
     "Stand",
+    "Standing",
+    "Told",
     "UntypedError",
     "UsageKind",
     "Waiting",
@@ -95,6 +99,7 @@ __all__ = [
     "is_question",
     "is_small_talk",
     "last_runs",
+    "looking",
     "next_time",
     "off_the_record",
     "own_backups",

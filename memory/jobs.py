@@ -103,7 +103,12 @@ def last_runs(path: Path) -> list[JobRun]:
         return []
     with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         connection.row_factory = sqlite3.Row
-        return [_run(row) for row in connection.execute(_RUNS)]
+        return runs_in(connection)
+
+
+def runs_in(connection: sqlite3.Connection) -> list[JobRun]:
+    """What an open file tells of its jobs."""
+    return [_run(row) for row in connection.execute(_RUNS)]
 
 
 def _run(row: sqlite3.Row) -> JobRun:

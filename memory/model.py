@@ -336,5 +336,5 @@ class Recollection:
     @property
     def verdict(self) -> Literal["full", "perhaps", "nothing"]:
         """Whether anything fitted the question: surely, perhaps, or not at all. What is read anyway does not count."""
-        bands = {unit.band for unit in self.units}
-        return "full" if "full" in bands else "perhaps" if "perhaps" in bands else "nothing"
+        bands = {unit.band for unit in self.units if unit.scores or unit.band != "always"}
+        return "full" if bands & {"full", "always"} else "perhaps" if bands else "nothing"

@@ -50,7 +50,7 @@ KEPT_TO: Mapping[str, tuple[str, ...]] = {
     "discord": ("bot.adapters.discord", "bot.adapters.discord.*"),
     "openai": ("bot.llm", "bot.embedders"),
     "apscheduler": ("bot.scheduler",),
-    "typer": ("bot.cli", "bot.border", "bot.keeping", "bot.bench.commands", "bot.setup"),
+    "typer": ("bot.cli", "bot.border", "bot.keeping", "bot.observing", "bot.bench.commands", "bot.setup"),
     "pyromark": ("bot.commonmark",),
     "ahocorasick": ("memory.needles",),
     "telegramify_markdown": ("bot.markdown",),
