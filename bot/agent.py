@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from bot import metrics
 from bot.commands import Commands, Order, Pressed, Question
 from bot.escape import escaped
 from bot.hearing import BOT, Hearing, Watcher, written
@@ -456,6 +457,7 @@ class Agent:
         return asks
 
     def _seen(self, trace: TurnTrace) -> None:
+        metrics.waited(trace.milliseconds)
         if self._watch is not None:
             self._watch(trace)
 

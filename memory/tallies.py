@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
+from memory.clock import stamp
 from memory.db import Database, Tally
 from memory.usage import day_of_utc
 
@@ -45,6 +46,22 @@ class Tallies:
             )
             await self._db.execute("DELETE FROM tallies WHERE day < ?", (day - KEPT_DAYS,))
         self._written = done
+
+    async def waiting(self, *, now: datetime, idle_seconds: float) -> dict[str, int]:
+        """How much of what is owed waits at ``now``: sessions to distil, erasures, replies, receipts."""
+        at = {"now": stamp(now), "since": stamp(now) - int(idle_seconds * 1_000_000)}
+        over = "(s.ended_at IS NOT NULL OR s.last_at <= :since)"
+        rows = await self._db.fetch(
+            "SELECT (SELECT count(*) FROM session_members m JOIN sessions s ON s.no = m.session"
+            f" WHERE m.waiting = 1 AND {over}) AS sessions_to_distil,"
+            " (SELECT count(*) FROM deletions WHERE undone_at IS NULL AND erased_at IS NULL AND erase_at <= :now)"
+            " AS erasures_due,"
+            " (SELECT count(*) FROM waiting) AS replies_owed,"
+            " (SELECT count(*) FROM notices WHERE sent_at IS NULL) AS notices_owed,"
+            " (SELECT count(*) FROM job_runs WHERE failures > 0) AS jobs_failing",
+            at,
+        )
+        return {name: int(rows[0][name]) for name in rows[0].keys()}  # noqa: SIM118 - a row iterates over its values
 
     async def prove_writable(self, *, now: datetime) -> None:
         """Write a count to the file, and nothing else. Raises DatabaseError when the file takes no writes."""

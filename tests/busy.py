@@ -30,7 +30,7 @@ async def busy(data_dir: Path, clock: Clock, **settings: Any) -> AsyncIterator[T
     async with OpenAIServer() as server:
         server.on(r"\nNew:", reply=json.dumps({"items": ITEMS}))
         server.on(reply="I see.")
-        async with talking(data_dir, clock, server, model={"retries": 0}, **settings) as talk:
+        async with talking(data_dir, clock, server, **({"model": {"retries": 0}} | settings)) as talk:
             await live(talk, clock, server)
             yield talk
 

@@ -53,6 +53,8 @@ KEPT_TO: Mapping[str, tuple[str, ...]] = {
     "apscheduler": ("bot.scheduler",),
     "typer": ("bot.cli", "bot.border", "bot.keeping", "bot.observing", "bot.bench.commands", "bot.setup"),
     "pyromark": ("bot.commonmark",),
+    "prometheus_client": ("bot.metrics",),
+    "structlog": ("bot.logs", "bot.correlation", "memory.jobs"),
     "ahocorasick": ("memory.needles",),
     "telegramify_markdown": ("bot.markdown",),
     "aiosqlite": ("memory.db",),

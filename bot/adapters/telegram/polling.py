@@ -49,6 +49,8 @@ class Poller:
         self._pace = pace
         self._offset: int | None = None
         self._conflicts = Conflicts(pace.tempo.clock)
+        self.well = False
+        """Whether the last poll succeeded."""
 
     async def run(self, look_ahead: Callable[[TelegramUpdate], None], take: Take) -> None:
         """Poll until cancelled, then finish the update in hand and confirm it.
@@ -82,12 +84,13 @@ class Poller:
         pauses = growing()
         while True:
             try:
-                return await self._poll()
+                batch = await self._poll()
             except InvalidToken:
                 await doubt(self._bot, self._pace.tempo)
                 pause = next(pauses)
             except TimeoutError:
                 _log.warning("A poll of Telegram did not come back; the connection is made anew")
+                self.well = False
                 await self._connection.renew()
                 continue
             except RetryAfter as flood:
@@ -98,6 +101,10 @@ class Poller:
             except TelegramError as error:
                 _log.warning("Polling Telegram failed, trying again: %s", error)
                 pause = next(pauses)
+            else:
+                self.well = True
+                return batch
+            self.well = False
             await self._pace.tempo.sleep(pause)
 
     async def _poll(self) -> Sequence[TelegramUpdate]:
