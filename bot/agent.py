@@ -396,6 +396,7 @@ class Agent:
             await self._postscripts.aside(turn.last, sink)
         finally:
             self._seen(turn.trace)
+        log.info("answered", extra=turn.trace.told)
 
     async def _deliver(self, said: Sequence[Said], reply: Reply, sink: Sink) -> None:
         """Send a reply; it waits no longer, unless the platform is sure to have nothing of it and may take it later."""

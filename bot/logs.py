@@ -39,15 +39,16 @@ _CHATTY: Final = ("httpx", "httpx2", "httpcore", "openai", "apscheduler", "aiosq
 """Loggers that tell each request (httpx with the token in the address) at INFO."""
 
 
-FIELDS: Final = ("platform", "ms", "model_ms", "level_found", "recalled", "tokens_in", "tokens_out", "finish")
+FIELDS: Final = ("ms", "model_ms", "level_found", "recalled", "tokens_in", "tokens_out", "finish")
 """What a line may carry beside its words: numbers and words of ours. Anything else stays out, whoever hands it in."""
 _HEAD: Final = ("at", "level", "logger", "event")
+_SHOWN_ELSEWHERE: Final = (*_HEAD, "exception", "stack")
 
 
 def _plain(logger: WrappedLogger, name: str, event: EventDict) -> str:
     """A line for people: when, how grave, who, what, and in brackets what it belongs to; a traceback below."""
     del logger, name
-    more = {key: value for key, value in event.items() if key not in (*_HEAD, "exception", "stack")}
+    more = {key: value for key, value in event.items() if key not in _SHOWN_ELSEWHERE and value is not None}
     told = f" [{' '.join(f'{key}={value}' for key, value in more.items())}]" if more else ""
     below = "".join(f"\n{event[key]}" for key in ("exception", "stack") if event.get(key))
     return f"{event['at']} {event['level'].upper()} {event['logger']}: {event['event']}{told}{below}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -77,7 +78,10 @@ async def test_its_numbers_are_those_of_the_database_while_the_bot_runs_and_afte
     stopped = told(data_dir, clock)
     assert stopped["erasures"]["due"] == 1
     assert stopped["memories"] == running["memories"]
-    shown = first + printed(data_dir, clock, capsys) + json.dumps([running, stopped])
+    log = (data_dir / logs.FILE).read_text("utf-8")
+    assert log.count("answered") >= 10
+    assert len(re.findall(r'turn(?:=|": ")[0-9a-f]{8}', log)) > 10
+    shown = first + printed(data_dir, clock, capsys) + json.dumps([running, stopped]) + log
     assert not [word for word in (*PRIVATE, "hunter2") if word.lower() in shown.lower()]
 
 

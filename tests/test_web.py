@@ -74,6 +74,13 @@ async def test_after_a_busy_time_the_metrics_are_what_the_database_says(data_dir
         assert found["recollect_queued"] == found["recollect_sessions_to_distil"] == 0
 
 
+async def test_whatever_memory_counts_has_a_name_for_prometheus(data_dir: Path, clock: Clock) -> None:
+    async with busy(data_dir, clock) as talk:
+        await talk.app.memory.tallies.prove_writable(now=clock())
+        counted = {name for name, _ in talk.app.memory.tallies.since_start}
+    assert counted - metrics._TALLIED.keys() == {"probed"}
+
+
 async def test_no_page_holds_a_word_an_account_or_a_chat(data_dir: Path, clock: Clock) -> None:
     async with busy(data_dir, clock) as talk, asked(talk) as client:
         told = "".join([(await client.get(page)).text for page in ("/metrics", "/readyz", "/healthz")])

@@ -49,7 +49,7 @@ class Poller:
         self._pace = pace
         self._offset: int | None = None
         self._conflicts = Conflicts(pace.tempo.clock)
-        self.well = False
+        self.well = True
         """Whether the last poll succeeded."""
 
     async def run(self, look_ahead: Callable[[TelegramUpdate], None], take: Take) -> None:
@@ -109,7 +109,8 @@ class Poller:
 
     async def _poll(self) -> Sequence[TelegramUpdate]:
         """One poll under a watchdog. Raises TimeoutError when it hangs."""
-        long_poll = self._pace.long_poll
+        # After a fault one poll waits for nothing, so that it is soon known whether it is over.
+        long_poll = self._pace.long_poll if self.well else 0
         poll = asyncio.ensure_future(
             self._bot.get_updates(offset=self._offset, timeout=long_poll, allowed_updates=UPDATES)
         )
