@@ -12,7 +12,7 @@ from typing import Any, Final
 from bot import heartbeat, logs
 from bot.commands.spending import PRICED, price_of
 from config.settings import Settings
-from memory import DATABASE_NAME, Spent, Standing, looking
+from memory import DATABASE_NAME, Numbers, Spent, looking
 
 TROUBLES: Final = 5
 """Last warnings and errors that are shown."""
@@ -52,19 +52,19 @@ def report(settings: Settings, *, now: datetime, people: int = 0) -> dict[str, A
         if census is None:
             return told | {"version": 0}
         idle = settings.session.idle_minutes * 60
-        standing = census.standing(now=now, idle_seconds=idle, spenders=people)
-    return told | _numbers(standing, settings)
+        numbers = census.numbers(now=now, idle_seconds=idle, spenders=people)
+    return told | _shown(numbers, settings)
 
 
-def _numbers(standing: Standing, settings: Settings) -> dict[str, Any]:
-    spent = {kind: asdict(of) for kind, of in standing.spent.items()}
-    priced = [standing.spent[kind] for kind in PRICED if kind in standing.spent]
+def _shown(numbers: Numbers, settings: Settings) -> dict[str, Any]:
+    spent = {kind: asdict(of) for kind, of in numbers.spent.items()}
+    priced = [numbers.spent[kind] for kind in PRICED if kind in numbers.spent]
     return {
-        "version": standing.version,
-        **standing.counts,
-        "memories": {store: {"hold": hold, "all": whole} for store, (hold, whole) in standing.memories.items()},
-        "sessions": dict(standing.sessions),
-        "erasures": {**standing.erasures, "next": _iso(standing.next_erasure)},
+        "version": numbers.version,
+        **numbers.counts,
+        "memories": {store: {"hold": hold, "all": whole} for store, (hold, whole) in numbers.memories.items()},
+        "sessions": dict(numbers.sessions),
+        "erasures": {**numbers.erasures, "next": _iso(numbers.next_erasure)},
         "jobs": [
             {
                 "name": job.name,
@@ -75,15 +75,15 @@ def _numbers(standing: Standing, settings: Settings) -> dict[str, Any]:
                 "did": {name: count for name, count in job.counts.items() if count},
                 "did_at": _iso(job.did_at),
             }
-            for job in standing.jobs
+            for job in numbers.jobs
         ],
         "today": {
             "used": spent,
             "price": price_of(priced, settings.model),
             "currency": settings.model.currency,
-            "done": _nested(standing.tallies),
+            "done": _nested(numbers.tallies),
         },
-        "people_today": [_spender(who, of, settings) for who, of in standing.spenders],
+        "people_today": [_spender(who, of, settings) for who, of in numbers.spenders],
     }
 
 

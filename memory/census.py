@@ -26,7 +26,7 @@ WAIT_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Numbers:
     """The house at one moment.
 
     ``memories``: rows that hold and all rows, by store. ``sessions``: how many are ``open``, are ``due`` to be
@@ -69,12 +69,12 @@ class Census:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def standing(self, *, now: datetime, idle_seconds: float, spenders: int = 0) -> Standing:
+    def numbers(self, *, now: datetime, idle_seconds: float, spenders: int = 0) -> Numbers:
         """Count everything; ``idle_seconds`` of silence end a session, ``spenders`` is how many are named."""
         at = {"now": stamp(now), "since": stamp(now) - int(idle_seconds * 1_000_000), "day": day_of_utc(now)}
         over = "(s.ended_at IS NOT NULL OR s.last_at <= :since)"
         (due_at,) = self._row("SELECT min(erase_at) FROM deletions WHERE undone_at IS NULL AND erased_at IS NULL")
-        return Standing(
+        return Numbers(
             version=self._one("PRAGMA user_version"),
             counts={
                 "people": self._one("SELECT count(*) FROM accounts"),
