@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from bot import heartbeat, logs
-from bot.commands.spending import PRICED, price_of
+from bot.budgets import PRICED
+from bot.commands.spending import price_of
 from config.settings import Settings
 from memory import DATABASE_NAME, Numbers, Spent, looking
 

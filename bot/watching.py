@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from bot.commands.spending import PRICED, price_of
+from bot.budgets import PRICED
+from bot.commands.spending import price_of
 from bot.conversation import Conversation
 from bot.llm import LLM
 from bot.message import Adapter, Connects
