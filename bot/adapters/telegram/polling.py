@@ -49,6 +49,7 @@ class Poller:
         self._pace = pace
         self._offset: int | None = None
         self._conflicts = Conflicts(pace.tempo.clock)
+        self._out_of_reach = False
         self.well = True
         """Whether the last poll succeeded."""
 
@@ -101,16 +102,17 @@ class Poller:
             except TelegramError as error:
                 _log.warning("Polling Telegram failed, trying again: %s", error)
                 pause = next(pauses)
+                self._out_of_reach = True
             else:
-                self.well = True
+                self.well, self._out_of_reach = True, False
                 return batch
             self.well = False
             await self._pace.tempo.sleep(pause)
 
     async def _poll(self) -> Sequence[TelegramUpdate]:
         """One poll under a watchdog. Raises TimeoutError when it hangs."""
-        # After a fault one poll waits for nothing, so that it is soon known whether it is over.
-        long_poll = self._pace.long_poll if self.well else 0
+        # After an outage one poll waits for nothing, so that it is soon known whether it is over.
+        long_poll = 0 if self._out_of_reach else self._pace.long_poll
         poll = asyncio.ensure_future(
             self._bot.get_updates(offset=self._offset, timeout=long_poll, allowed_updates=UPDATES)
         )
