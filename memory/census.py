@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from memory import engine
 from memory.clock import moment, stamp
 from memory.db import DatabaseError, migrations
 from memory.jobs import JobRun, runs_in
@@ -66,7 +67,7 @@ class Told:
 class Census:
     """An open file that cannot be written. Make one with :func:`looking`."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: engine.Opened) -> None:
         self._connection = connection
 
     def numbers(self, *, now: datetime, idle_seconds: float, spenders: int = 0) -> Numbers:
@@ -206,9 +207,9 @@ def looking(path: Path) -> Iterator[Census | None]:
         yield None
         return
     try:
-        connection = sqlite3.connect(_only_read(path), uri=True, timeout=WAIT_SECONDS, isolation_level=None)
-        with contextlib.closing(connection):
-            connection.row_factory = sqlite3.Row
+        with contextlib.closing(
+            engine.connect(_only_read(path), uri=True, timeout=WAIT_SECONDS, rows=True)
+        ) as connection:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             if version != newest:
                 which = "older" if version < newest else "newer"
@@ -216,7 +217,7 @@ def looking(path: Path) -> Iterator[Census | None]:
                 raise DatabaseError(f"{path} is of an {which} version ({version}, this one knows {newest}): {fix}.")
             connection.execute("BEGIN")
             yield Census(connection)
-    except sqlite3.Error as error:
+    except engine.ERROR as error:
         raise DatabaseError(f"{path} cannot be read ({error}); `python -m bot check` says more.") from error
 
 
