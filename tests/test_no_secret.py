@@ -120,8 +120,8 @@ def test_no_secret_is_shown_by_a_setting_or_by_what_is_wrong_with_one(tmp_path: 
 async def up(name: str, data_dir: Path, clock: Clock, settings: Settings, model: Model) -> AsyncIterator[World]:
     """The bot on a platform, with a secret in each setting and the platform's token among them."""
     hours = Hours(clock, Time())
-    server = {"telegram": TelegramServer, "discord": DiscordServer}[name]
-    with patch.object(server.__init__, "__defaults__", (PLANTED[f"{name}_bot_token"],)):
+    begins = {"telegram": TelegramServer.__init__, "discord": DiscordServer.__init__}[name]
+    with patch.object(begins, "__defaults__", (PLANTED[f"{name}_bot_token"],)):
         set_stage = STAGES[name](hours)
         stage = await set_stage.__aenter__()
     async with contextlib.AsyncExitStack() as stack:
@@ -186,7 +186,7 @@ async def test_no_secret_is_in_anything_that_is_left(
             for command in ("/whatdoyouknow", "/privacy", "/usage", "/why", "/why full", "/export", "/help"):
                 seen += await world.ask(command)
             seen += await everything_goes_wrong(world, model, monkeypatch)
-            files = world.stage.files(MARA)  # type: ignore[attr-defined]
+            files = world.stage.files(MARA)
             stored = world.stored()
             asked = "\n".join(request.prompt for request in model.chats)
         findings = await examine(data_dir, clock=clock, embedder=lambda _: None, data_dir=data_dir)
