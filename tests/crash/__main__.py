@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from tests.crash.moving import Migration
 from tests.crash.story import Kill, Story
 from tests.crash.table import table
 from tests.faults import Nursery
@@ -40,10 +41,15 @@ def main() -> int:
     sys.stdout.write(f"seed {options.seed}\n")
     with Nursery("tests.crash.victim") as nursery:
         for number, left in enumerate(range(options.kills, 0, -A_STORY)):
+            moved = min(left, A_STORY) // 8
+            for migration in range(moved):
+                folder = root / f"{number}-{migration}"
+                folder.mkdir(parents=True)
+                kills.append(asyncio.run(Migration(folder, options.seed * 1_000 + len(kills), nursery).strike()))
             folder = root / str(number)
             folder.mkdir(parents=True)
             story = Story(folder, options.seed * 1_000 + number, nursery)
-            kills += asyncio.run(story.play(min(left, A_STORY)))
+            kills += asyncio.run(story.play(min(left, A_STORY) - moved))
             sys.stdout.write(f"{len(kills)} kills in {time.monotonic() - begun:.0f} s\n")
             sys.stdout.flush()
     if options.keep is None:

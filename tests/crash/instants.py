@@ -27,7 +27,9 @@ class Phase(IntEnum):
     ERASING = 4
     HOUSEKEEPING = 5
     """Every other job."""
-    BACKING_UP = 6
+    REWRITING = 6
+    """Writing the file anew, after an erasure."""
+    BACKING_UP = 7
     """A backup, which is a process of its own."""
 
 
@@ -66,7 +68,7 @@ class Instant:
             case Event.COMMITTED:
                 return "after a commit"
             case Event.FILE:
-                return "before a file is changed"
+                return "while a file is changed" if self.micros else "before a file is changed"
             case Event.BEGUN:
                 return "at any time"
 

@@ -26,12 +26,23 @@ from memory.journal import Journal
 from memory.model import Candidate, Citation
 from tests.crash.instants import Agreement, Event, Instant, Phase
 from tests.crash.people import SAYINGS, Model, Statement, word
-from tests.crash.verdict import Folder, judge
+from tests.crash.verdict import Folder, judge, judge_copies
 from tests.faults import KEY, Nursery, Process
 from tests.servers import telegram_chats
 from tests.servers.telegram_server import TelegramServer
 
-Work = Literal["replying", "starting", "distilling", "merging", "forgetting", "undoing", "erasing"]
+Work = Literal[
+    "replying",
+    "starting",
+    "distilling",
+    "merging",
+    "forgetting",
+    "undoing",
+    "erasing",
+    "rewriting",
+    "backing up",
+    "migrating",
+]
 WORKS: Final[tuple[Work, ...]] = (
     "replying",
     "distilling",
@@ -42,13 +53,16 @@ WORKS: Final[tuple[Work, ...]] = (
     "merging",
     "distilling",
     "undoing",
-    "erasing",
+    "rewriting",
+    "backing up",
 )
 """What the bot is killed at, in any order."""
 PHASES: Final[Mapping[Work, Phase]] = {
     "distilling": Phase.DISTILLING,
     "merging": Phase.MERGING,
     "erasing": Phase.ERASING,
+    "rewriting": Phase.REWRITING,
+    "backing up": Phase.BACKING_UP,
 }
 PEOPLE: Final = (1001, 1002, 1003)
 GROUP: Final = -500
@@ -93,13 +107,15 @@ class Most:
 
 
 MOSTS: Final[Mapping[Work, Most]] = {
-    "replying": Most(40, 12, 0, 250_000),
-    "starting": Most(40, 12, 1, 700_000),
-    "distilling": Most(40, 10, 0, 100_000),
-    "merging": Most(12, 4, 0, 20_000),
-    "forgetting": Most(14, 5, 0, 60_000),
-    "undoing": Most(14, 5, 0, 60_000),
-    "erasing": Most(120, 14, 12, 120_000),
+    "replying": Most(60, 22, 0, 250_000),
+    "starting": Most(30, 15, 1, 900_000),
+    "distilling": Most(12, 5, 0, 100_000),
+    "merging": Most(17, 3, 0, 20_000),
+    "forgetting": Most(30, 12, 0, 80_000),
+    "undoing": Most(26, 12, 0, 80_000),
+    "erasing": Most(60, 5, 0, 120_000),
+    "rewriting": Most(6, 250, 15, 120_000),
+    "backing up": Most(1, 1, 14, 400_000),
 }
 
 
@@ -124,13 +140,13 @@ def instants(work: Work, dice: random.Random) -> Instant:
         case Event.STATEMENT:
             return Instant(phase, Event.STATEMENT, dice.randint(1, most.statements))
         case Event.FILE:
-            return Instant(phase, Event.FILE, dice.randint(1, most.files))
+            return Instant(phase, Event.FILE, dice.randint(1, most.files), dice.choice((0, dice.randint(1, 3_000))))
         case Event() as event:
             return Instant(phase, event, dice.randint(1, most.commits))
         case "during":
             return Instant(phase, Event.COMMIT, dice.randint(1, most.commits), dice.randint(1, 2_000))
         case _:
-            begins = Event.BEGUN if work == "starting" else Event.STATEMENT
+            begins = Event.BEGUN if work in ("starting", "backing up") else Event.STATEMENT
             return Instant(phase, begins, 1, dice.randint(1, most.micros))
 
 
@@ -155,6 +171,7 @@ class Story:
         self._forgetful: set[int] = set()
         self._asked: dict[int, tuple[str, int]] = {}
         self.bot: Process
+        self._helper: Nursery | None = None
 
     # ---- what people do ------------------------------------------------------------------------------
 
@@ -205,6 +222,7 @@ class Story:
                 "OPENAI_MODEL": "scripted",
                 "OPENAI_API_KEY": KEY,
             }
+            self._surroundings = surroundings
             order = {"folder": str(self.folder), "surroundings": surroundings, "words": ["run"], "phase": 0}
             self.bot = Process(self.nursery, order)
             await self.bot.start()
@@ -212,6 +230,8 @@ class Story:
                 yield
             finally:
                 await self.bot.stop()
+                if self._helper is not None:
+                    self._helper.__exit__()
 
     async def rest(self) -> list[str]:
         """Wait until everybody is answered and two rounds of housekeeping found nothing more; else what is not."""
@@ -240,10 +260,14 @@ class Story:
         """Have the bot killed at an instant of some work, and compare everything; what was wrong is in the record."""
         wrong = list(await self._made_ready(work))
         self.agreement.arm(instant)
-        await self._do(work)
-        trouble = await self.rest()
-        hit = trouble == ["it ended"]
-        wrong += [] if hit else trouble
+        if work == "backing up":
+            self.talk()
+            hit = await self._back_up() != 0
+        else:
+            await self._do(work)
+            trouble = await self.rest()
+            hit = trouble == ["it ended"]
+            wrong += [] if hit else trouble
         self.agreement.arm(None)
         self.bot.kill()
         await self.bot.ending
@@ -269,7 +293,7 @@ class Story:
                 self.talk()
             case "forgetting":
                 return await self._forget(confirmed=False)
-            case "undoing" | "erasing":
+            case "undoing" | "erasing" | "rewriting":
                 return await self._forget(confirmed=True)
         return []
 
@@ -306,6 +330,25 @@ class Story:
             self._mark(chosen, "hidden")
         return wrong
 
+    async def _back_up(self) -> int:
+        """Make a backup in a process of its own; returns its exit code, -9 when it was killed."""
+        if self._helper is None:
+            self._helper = Nursery("tests.crash.victim")
+        order = {"folder": str(self.folder), "surroundings": self._surroundings, "phase": int(Phase.BACKING_UP)}
+        copying = Process(self._helper, order | {"words": ["backup", "--to", "copies", "--keep", "3"]})
+        await copying.start()
+        await copying.ending
+        return copying.codes[0] if copying.codes else -9
+
+    async def _copied(self) -> list[str]:
+        """Make a backup that nobody kills; all that are there are whole then, and nothing else is there."""
+        code = await self._back_up()
+        if code == 1:  # One of this very second was finished before the kill, and is not written over.
+            await asyncio.sleep(1)
+            code = await self._back_up()
+        wrong = [f"a backup ended with {code}"] * (code != 0)
+        return wrong + judge_copies(self.remains, self.said)
+
     def _is_known(self, statement: Statement) -> bool:
         """Whether somebody may forget it in their private chat; every session so far is over."""
         return statement.state == "kept" and statement.chat == statement.person and not statement.rule
@@ -330,7 +373,7 @@ class Story:
                 self.command(self._chosen.person, "/forget yes")
             case "undoing":
                 self.command(self._chosen.person, "/undo")
-            case "erasing":
+            case "erasing" | "rewriting":
                 self.agreement.shift += UNTIL_ERASED
 
     async def _settled(self, work: Work) -> list[str]:
@@ -341,10 +384,12 @@ class Story:
                 wrong += await self.pass_(DAY)
                 for statement in self.said:
                     statement.merged = statement.twice
-            case "forgetting" | "erasing":
+            case "forgetting" | "erasing" | "rewriting":
                 self._mark(self._chosen, "erased")
             case "undoing":
                 self._mark(self._chosen, "kept")
+            case "backing up":
+                wrong += await self._copied()
         now = stamp(datetime.now(UTC) + timedelta(seconds=self.agreement.shift))
         wrong += judge(self.remains, self.said, now=now, over=True, forgetful=self._forgetful)
         wrong += self.model.wrong
