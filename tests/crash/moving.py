@@ -27,7 +27,7 @@ FILLED: Final = (
     *(
         f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {LINES}) INSERT INTO {rows} FROM n"
         for rows in (
-            "journal SELECT 16777216 + 2 * i, 1, 1, 'user', 'Lin', i, 'A plum of kind ' || i, 'said', i, 0, 9, x'', NULL",
+            "journal SELECT 16777216 + 2 * i, 1, 1, 'user', 'Lin', i, 'A plum of ' || i, 'said', i, 0, 9, x'', NULL",
             f"facts SELECT 16777217 + 2 * i, 'A plum of ' || i, x'', 'en', 'self', 0, 'user', 1, 1, i, i{', NULL' * 6}",
         )
     ),
