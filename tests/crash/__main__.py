@@ -28,10 +28,11 @@ A_STORY: Final = 40
 
 
 def main() -> int:
-    """Play stories until so many kills are done, and print the table."""
+    """Play stories until so many kills are done, and print the table; a story ends where something is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=str(__doc__).partition("\n")[0])
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--gently", type=float, default=0.0, metavar="SHARE", help="share that is SIGTERM, 0 to 1")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="a new folder to leave data and logs in")
     options = parser.parse_args()
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # a kill cuts requests off
@@ -49,8 +50,9 @@ def main() -> int:
             folder = root / str(number)
             folder.mkdir(parents=True)
             story = Story(folder, options.seed * 1_000 + number, nursery)
-            kills += asyncio.run(story.play(min(left, A_STORY) - moved))
-            sys.stdout.write(f"{len(kills)} kills in {time.monotonic() - begun:.0f} s\n")
+            kills += asyncio.run(story.play(min(left, A_STORY) - moved, gently=options.gently))
+            found = [f"{kill.work}: {fault}" for kill in kills for fault in kill.wrong]
+            sys.stdout.write(f"{len(kills)} kills in {time.monotonic() - begun:.0f} s, wrong: {found}\n")
             sys.stdout.flush()
     if options.keep is None:
         shutil.rmtree(root)

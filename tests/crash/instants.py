@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import signal
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -50,16 +51,21 @@ class Event(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """When to kill; ``micros`` are microseconds after the ``nth`` event."""
+    """When to kill; ``micros`` are microseconds after the ``nth`` event. ``gently``: by SIGTERM."""
 
     phase: Phase
     event: Event
     nth: int = 1
     micros: int = 0
+    gently: bool = False
 
     @property
     def kind(self) -> str:
         """Its kind, for a table."""
+        return f"{self._kind} (SIGTERM)" if self.gently else self._kind
+
+    @property
+    def _kind(self) -> str:
         match self.event:
             case Event.STATEMENT:
                 return "at any time" if self.micros else "before a statement"
@@ -81,6 +87,7 @@ class _Agreed(ctypes.Structure):
         ("event", ctypes.c_int64),
         ("nth", ctypes.c_int64),
         ("micros", ctypes.c_int64),
+        ("gently", ctypes.c_int64),
         ("rounds", ctypes.c_int64),
         ("counts", ctypes.c_int64 * (len(Phase) * len(Event))),
     )
@@ -127,12 +134,17 @@ class Agreement:
         ctypes.memset(ctypes.addressof(agreed.counts), 0, ctypes.sizeof(agreed.counts))
         if instant is not None:
             agreed.phase, agreed.event = instant.phase, instant.event
-            agreed.nth, agreed.micros = instant.nth, instant.micros
+            agreed.nth, agreed.micros, agreed.gently = instant.nth, instant.micros, instant.gently
             agreed.armed = 1
 
     def count(self, phase: Phase, event: Event) -> int:
         """How many events there have been since the last :meth:`arm`."""
         return int(self._agreed.counts[phase * len(Event) + event])
+
+    @property
+    def signal(self) -> signal.Signals:
+        """How to end."""
+        return signal.SIGTERM if self._agreed.gently else signal.SIGKILL
 
     def happens(self, phase: Phase, event: Event) -> int | None:
         """Count an event. Returns the microseconds after which to kill if this is the one, else None."""

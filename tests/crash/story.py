@@ -11,7 +11,7 @@ import contextlib
 import random
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Literal
@@ -92,6 +92,7 @@ base_url = "{telegram}"
 [privacy]
 first_notice = false
 """
+LEASED: Final = "SELECT session, account, attempts FROM session_members WHERE not_before > 0 OR attempts > 0"
 INTERRUPTED: Final = "I was stopped before"
 """How the bot says that a command got lost: people send it again."""
 
@@ -271,6 +272,8 @@ class Story:
         self.agreement.arm(None)
         self.bot.kill()
         await self.bot.ending
+        if instant.gently and hit:
+            wrong += self._stopped(work)
         wrong += [f"it ended by itself: {self.bot.codes}"] * bool(self.bot.codes)
         wrong += self.remains.acknowledged(self.telegram.updates.waiting, self._messages)
         await self.bot.start()
@@ -278,6 +281,16 @@ class Story:
         kill = Kill(work, instant, hit, tuple(wrong))
         self.kills.append(kill)
         return kill
+
+    def _stopped(self, work: Work) -> list[str]:
+        """What a bot that was asked to stop left undone: nobody waits for an answer that was begun, nothing is held."""
+        codes, self.bot.codes = self.bot.codes, []
+        wrong = [f"it stopped with {codes}"] * (codes != [0])
+        wrong += [f"{row} was left half answered" for row in self.remains.rows("SELECT * FROM waiting WHERE begun = 1")]
+        wrong += [f"{row} is leased by nobody" for row in self.remains.rows(LEASED)] if work == "distilling" else []
+        return wrong + [
+            f"{file.name} was left open" for file in self.remains.data.iterdir() if file.name.endswith(("-wal", ".new"))
+        ]
 
     async def _made_ready(self, work: Work) -> Sequence[str]:
         """Have there be what the work needs."""
@@ -372,6 +385,7 @@ class Story:
             case "forgetting":
                 self.command(self._chosen.person, "/forget yes")
             case "undoing":
+                self.model.gone.discard(self._chosen.word)
                 self.command(self._chosen.person, "/undo")
             case "erasing" | "rewriting":
                 self.agreement.shift += UNTIL_ERASED
@@ -400,13 +414,16 @@ class Story:
         for done in range(0, count, len(WORKS)):
             yield from self.dice.sample(WORKS, min(len(WORKS), count - done))
 
-    async def play(self, count: int) -> list[Kill]:
-        """Kill so many times."""
+    async def play(self, count: int, *, gently: float = 0.0) -> list[Kill]:
+        """Kill so many times; a share of them ``gently``, as an operator stops it."""
         async with self.begun():
             self.talk()
             await self.rest()
             for work in self._works(count):
-                kill = await self.strike(work, instants(work, self.dice))
+                instant = instants(work, self.dice)
+                if work != "backing up" and self.dice.random() < gently:
+                    instant = replace(instant, gently=True)
+                kill = await self.strike(work, instant)
                 if kill.wrong:
                     break  # What comes after is not to be judged.
         if self.bot.codes != [0]:

@@ -7,7 +7,6 @@ trace, Python's audit hook, and the names under which the work begins. Nothing o
 from __future__ import annotations
 
 import os
-import signal
 import sqlite3
 import sys
 import threading
@@ -46,9 +45,13 @@ class Watch:
             return  # How often a job looked for work depends on the machine.
         micros = self._agreement.happens(self._phase, event)
         if micros == 0:
-            die()
+            os.kill(os.getpid(), self._agreement.signal)
         elif micros is not None:
-            threading.Thread(target=die, args=(micros,), daemon=True).start()
+            threading.Thread(target=self._die, args=(micros,), daemon=True).start()
+
+    def _die(self, micros: int) -> None:
+        time.sleep(micros / 1_000_000)
+        os.kill(os.getpid(), self._agreement.signal)
 
     @contextmanager
     def during(self, phase: Phase) -> Iterator[None]:
@@ -58,13 +61,6 @@ class Watch:
             yield
         finally:
             self._phase = before
-
-
-def die(micros: int = 0) -> None:
-    """End, now or in some microseconds, as if the power had gone."""
-    if micros:
-        time.sleep(micros / 1_000_000)
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def watch_sqlite(watch: Watch) -> None:
