@@ -60,8 +60,8 @@ def schema_of(version: int, folder: Path) -> list[Any]:
         return file.execute(SCHEMA).fetchall()
 
 
-def make_old(path: Path, version: int) -> list[Any]:
-    """Write a filled file of an old version; returns what has to be kept of it."""
+def make_old(path: Path, version: int, mode: str) -> list[Any]:
+    """Write a filled file of an old version, with a log or without; returns what has to be kept of it."""
     with _of_version(1):
         db._prepare(path)
     with contextlib.closing(sqlite3.connect(path)) as file:
@@ -73,6 +73,7 @@ def make_old(path: Path, version: int) -> list[Any]:
     for copy in path.parent.glob("*.bak"):
         copy.unlink()
     with contextlib.closing(sqlite3.connect(path)) as file:
+        file.execute(f"PRAGMA journal_mode = {mode}").fetchall()
         return [file.execute(sql).fetchall() for sql in KEPT]
 
 
@@ -93,7 +94,7 @@ class Migration:
         story = Story(self.folder, self.seed, self.nursery)
         story.remains.data.mkdir()
         path = story.remains.data / DATABASE_NAME
-        before = make_old(path, version)
+        before = make_old(path, version, dice.choice(("WAL", "DELETE")))
         instant = _instant(dice, newest - version)
         story.agreement.arm(instant)
         async with story.begun():

@@ -286,11 +286,12 @@ class Story:
         """What a bot that was asked to stop left undone: nobody waits for an answer that was begun, nothing is held."""
         codes, self.bot.codes = self.bot.codes, []
         wrong = [f"it stopped with {codes}"] * (codes != [0])
-        wrong += [f"{row} was left half answered" for row in self.remains.rows("SELECT * FROM waiting WHERE begun = 1")]
-        wrong += [f"{row} is leased by nobody" for row in self.remains.rows(LEASED)] if work == "distilling" else []
-        return wrong + [
-            f"{file.name} was left open" for file in self.remains.data.iterdir() if file.name.endswith(("-wal", ".new"))
-        ]
+        open_ = [file.name for file in self.remains.data.iterdir() if file.name.endswith(("-wal", "-journal", ".new"))]
+        wrong += [f"{name} was left open" for name in open_]
+        begun = self.remains.of_a_copy("SELECT * FROM waiting WHERE begun = 1")
+        wrong += [f"{row} was left half answered" for row in begun]
+        leased = self.remains.of_a_copy(LEASED) if work == "distilling" else []
+        return wrong + [f"{row} is leased by nobody" for row in leased]
 
     async def _made_ready(self, work: Work) -> Sequence[str]:
         """Have there be what the work needs."""

@@ -75,7 +75,7 @@ class Folder(Remains):
         """Rows of the file as a kill has left it; none when there is no such table."""
         source = self.data / DATABASE_NAME
         copy = self.data.parent / "left.db"
-        for end in ("", "-wal"):
+        for end in ("", "-wal", "-journal"):
             with contextlib.suppress(FileNotFoundError):
                 shutil.copy(f"{source}{end}", f"{copy}{end}")
         try:
@@ -84,7 +84,7 @@ class Folder(Remains):
         except sqlite3.OperationalError:
             return []
         finally:
-            for end in ("", "-wal", "-shm"):
+            for end in ("", "-wal", "-shm", "-journal"):
                 Path(f"{copy}{end}").unlink(missing_ok=True)
 
     def known(self, words: Iterable[str]) -> set[str]:
