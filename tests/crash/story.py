@@ -182,17 +182,18 @@ class Story:
             number = self.telegram.say(person, f"@recollect_bot {text}" if chat == GROUP else text, chat)
         self._messages.append((person if chat is None else chat, number))
 
+    def say(self, person: int, chat: int | None = None, *, rule: bool = False) -> None:
+        """Let somebody make a statement, in their private chat or in another one."""
+        made = Statement(word(len(self.said)), person, chat or person, rule=rule)
+        self.said.append(made)
+        self._send(person, made.text, chat)
+
     def talk(self) -> None:
         """Let people make statements, each in one chat, so that each is a turn of its own."""
         for person in self.dice.sample(PEOPLE, self.dice.randint(1, len(PEOPLE))):
-            made = Statement(word(len(self.said)), person, person, rule=self.dice.random() < 0.2)
-            self.said.append(made)
-            self._send(person, made.text)
+            self.say(person, rule=self.dice.random() < 0.2)
         if self.dice.random() < 0.5:
-            person = self.dice.choice(PEOPLE)
-            made = Statement(word(len(self.said)), person, GROUP)
-            self.said.append(made)
-            self._send(person, made.text, GROUP)
+            self.say(self.dice.choice(PEOPLE), GROUP)
 
     def command(self, person: int, text: str) -> None:
         """Let somebody give a command, and again if the bot says that it got lost."""
