@@ -4,6 +4,8 @@ This is the public face; outside this package only it, :mod:`memory.model` and :
 imported.
 """
 
+from memory.access import Ruling
+from memory.admissions import Allowed, Asking, Sort, Standing
 from memory.answering import Heard, Waiting
 from memory.backups import Backup, BackupError
 from memory.backups import made_at as backup_made_at
@@ -12,7 +14,7 @@ from memory.backups import own as own_backups
 from memory.backups import take as take_backup
 from memory.backups import thin as thin_backups
 from memory.backups import verify as verify_backup
-from memory.block import block, day_of
+from memory.block import block, day_of, quoted
 from memory.calibrating import Calibration
 from memory.consenting import Choice, Question, Stand
 from memory.corrections import AlreadyAskedError, Disputed
@@ -20,6 +22,9 @@ from memory.db import DATABASE_NAME, DatabaseError, inspect
 from memory.doubts import Doubt, Holds
 from memory.face import Memory, Owed
 from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
+from memory.imported import ImportRefusedError
+from memory.imported import parse as parse_export
+from memory.importing import TakenIn
 from memory.jobs import last_runs
 from memory.journal import Line
 from memory.lexicon import is_question
@@ -27,6 +32,7 @@ from memory.lists import Listed, Page
 from memory.overview import Overview, next_time
 from memory.reasons import Explained, Fate, Reason, rests_on_memory
 from memory.recall import SCORE_TERMS, RecallOptions
+from memory.restoring import Restored, ensure_alone, restore
 from memory.revising import Revision
 from memory.rules import (
     Dispute,
@@ -50,7 +56,9 @@ __all__ = [
     "DATABASE_NAME",
     "MATTERS",
     "SCORE_TERMS",
+    "Allowed",
     "AlreadyAskedError",
+    "Asking",
     "Backup",
     "BackupError",
     "Calibration",
@@ -63,6 +71,7 @@ __all__ = [
     "Fate",
     "Heard",
     "Holds",
+    "ImportRefusedError",
     "Line",
     "Listed",
     "Matter",
@@ -76,9 +85,14 @@ __all__ = [
     "Question",
     "Reason",
     "RecallOptions",
+    "Restored",
     "Revision",
+    "Ruling",
+    "Sort",
     "Spent",
     "Stand",
+    "Standing",
+    "TakenIn",
     "UntypedError",
     "UsageKind",
     "Waiting",
@@ -91,6 +105,7 @@ __all__ = [
     "day_of",
     "detect_language",
     "disputes",
+    "ensure_alone",
     "inspect",
     "is_question",
     "is_small_talk",
@@ -98,6 +113,9 @@ __all__ = [
     "next_time",
     "off_the_record",
     "own_backups",
+    "parse_export",
+    "quoted",
+    "restore",
     "rests_on_memory",
     "sample_texts",
     "take_backup",
