@@ -31,7 +31,6 @@ from bot.tokens import token_counter
 from config.settings import ModelSettings
 from memory import rules
 
-
 _PR_SET_PDEATHSIG = 1
 
 

@@ -88,6 +88,7 @@ class _Agreed(ctypes.Structure):
         ("nth", ctypes.c_int64),
         ("micros", ctypes.c_int64),
         ("gently", ctypes.c_int64),
+        ("wanted", ctypes.c_int64),
         ("rounds", ctypes.c_int64),
         ("counts", ctypes.c_int64 * (len(Phase) * len(Event))),
     )
@@ -117,6 +118,15 @@ class Agreement:
     @shift.setter
     def shift(self, seconds: float) -> None:
         self._agreed.shift = seconds
+
+    @property
+    def wanted(self) -> int:
+        """How often a round of housekeeping was asked for."""
+        return int(self._agreed.wanted)
+
+    def want_round(self) -> None:
+        """Ask for a round of housekeeping; one that is running need not count."""
+        self._agreed.wanted += 1
 
     @property
     def rounds(self) -> int:

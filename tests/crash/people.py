@@ -68,13 +68,14 @@ class Server(OpenAIServer):
         self.speaking, self.distilling = asyncio.Event(), asyncio.Event()
 
     async def _chat(self, raw: web.Request, request: Request) -> web.StreamResponse:
-        if not request.body.get("stream"):
+        raw["distils"] = "response_format" in request.body
+        if raw["distils"]:
             self.distilling.set()
             await asyncio.sleep(5 * self.pause)
         return await super()._chat(raw, request)
 
     async def _stream(self, raw: web.Request, events: Sequence[str], how: How) -> web.StreamResponse:
-        if not self.pause:
+        if raw["distils"] or not self.pause:
             return await super()._stream(raw, events, how)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(raw)

@@ -80,7 +80,7 @@ kind = "none"
 quiet_seconds = 0
 turns_a_minute = 0
 [jobs]
-every_seconds = 0.2
+every_seconds = 5
 [journal]
 keep_days = 0
 [trace]
@@ -91,6 +91,8 @@ cool_days = 0
 base_url = "{telegram}"
 [privacy]
 first_notice = false
+[access]
+open = "everybody"
 """
 LEASED: Final = "SELECT session, account, attempts FROM session_members WHERE not_before > 0 OR attempts > 0"
 INTERRUPTED: Final = "I was stopped before"
@@ -243,7 +245,8 @@ class Story:
             while time.monotonic() < deadline and not self.bot.ending.done():
                 if not self.telegram.updates.waiting and self.agreement.rounds >= rounds + 2:
                     break
-                await asyncio.wait({self.bot.ending}, timeout=0.02)
+                self.agreement.want_round()
+                await asyncio.wait({self.bot.ending}, timeout=0.03)
             if self.bot.ending.done():
                 return ["it ended"]
             if time.monotonic() > deadline:

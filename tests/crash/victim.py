@@ -6,13 +6,14 @@ trace, Python's audit hook, and the names under which the work begins. Nothing o
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import wraps
 from pathlib import Path
@@ -145,8 +146,27 @@ def watch_work(watch: Watch, agreement: Agreement) -> None:
         await tick(self)
         agreement.ended_round()
 
+    begin = bot.app.Scheduler.start
+
+    def begun(self: bot.app.Scheduler) -> None:
+        begin(self)
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=_pass_on, args=(agreement, loop, self.wake), daemon=True).start()
+
+    bot.app.Scheduler.start = begun  # type: ignore[method-assign]
     memory.db._prepare = prepared
     bot.app.App.tick = ticked  # type: ignore[method-assign]
+
+
+def _pass_on(agreement: Agreement, loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:
+    """Wake the housekeeping as often as it is asked for: ever so often by itself would take all the time there is."""
+    seen = agreement.wanted
+    while not loop.is_closed():
+        if agreement.wanted != seen:
+            seen = agreement.wanted
+            with suppress(RuntimeError):  # It was closed just now.
+                loop.call_soon_threadsafe(wake)
+        time.sleep(0.01)
 
 
 def set_clock(agreement: Agreement) -> None:
