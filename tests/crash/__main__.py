@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import random
 import shutil
@@ -40,7 +41,7 @@ def main() -> int:
     begun = time.monotonic()
     kills: list[Kill] = []
     sys.stdout.write(f"seed {options.seed}\n")
-    with Nursery("tests.crash.victim") as nursery:
+    with contextlib.suppress(KeyboardInterrupt), Nursery("tests.crash.victim") as nursery:  # what was found is told
         for number, left in enumerate(range(options.kills, 0, -A_STORY)):
             moved = min(left, A_STORY) // 8
             for migration in range(moved):

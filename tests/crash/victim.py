@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import bot.app
 import memory.db
+from bot.scheduler import Scheduler
 from memory.db import Database
 from memory.housekeeping import Housekeeping
 from tests.crash.instants import Agreement, Event, Phase
@@ -135,7 +136,7 @@ def watch_work(watch: Watch, agreement: Agreement) -> None:
 
     for name in (*PHASES, *OTHERS):
         setattr(Housekeeping, name, phased(getattr(Housekeeping, name), PHASES.get(name, Phase.HOUSEKEEPING)))
-    Database.scrub = phased(Database.scrub, Phase.REWRITING)  # type: ignore[method-assign]
+    Database.scrub = phased(Database.scrub, Phase.REWRITING)  # type: ignore[assignment,method-assign]
     prepare, tick = memory.db._prepare, bot.app.App.tick
 
     def prepared(path: Path) -> None:
@@ -146,14 +147,14 @@ def watch_work(watch: Watch, agreement: Agreement) -> None:
         await tick(self)
         agreement.ended_round()
 
-    begin = bot.app.Scheduler.start
+    begin = Scheduler.start
 
-    def begun(self: bot.app.Scheduler) -> None:
+    def begun(self: Scheduler) -> None:
         begin(self)
         loop = asyncio.get_running_loop()
         threading.Thread(target=_pass_on, args=(agreement, loop, self.wake), daemon=True).start()
 
-    bot.app.Scheduler.start = begun  # type: ignore[method-assign]
+    Scheduler.start = begun  # type: ignore[method-assign]
     memory.db._prepare = prepared
     bot.app.App.tick = ticked  # type: ignore[method-assign]
 
