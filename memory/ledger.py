@@ -268,7 +268,7 @@ class Ledger:
         self._beside(lambda file: write(file, read(file).joined(known)))
 
     def _beside(self, put: Callable[[Path], object]) -> None:
-        """Do the same to the copy beside the backups, if there is that folder; the next round makes up for a failure."""
+        """Do the same to the copy beside the backups, if that folder is there; a failure is made up for later."""
         if self._copy is None or not self._copy.parent.is_dir():
             return
         try:

@@ -478,4 +478,4 @@ async def test_everything_goes_when_the_settings_and_privacy_say_so(data_dir: Pa
             clock.advance(days=1)
         assert (last_traced, last_said) == (1, 2)  # On the day after, it is older than that.
         assert last_said < last_held <= last_said + 3
-        assert holding(data_dir, "Valkyrie") == []
+    assert holding(data_dir, "Valkyrie") == []
