@@ -447,8 +447,8 @@ def _unreadable(path: Path, error: Exception) -> str:
         )
     if engine.keyed():
         return (
-            "is damaged, or encrypted with another key. Nothing was changed. Set RECOLLECT_KEY to the key it was "
-            "written with; if that is the right one, restore a backup."
+            "is damaged or no SQLite database, or encrypted with another key. Nothing was changed. Set "
+            "RECOLLECT_KEY to the key it was written with; if that is the right one, restore a backup."
         )
     return (
         f"is damaged or no SQLite database ({error}). Nothing was changed. Restore a backup, or move the "

@@ -48,8 +48,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(autouse=True)
-def key() -> Iterator[str]:
+def key(untouched_surroundings: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Open every file with the key in TEST_WITH_KEY, if there is one, so that any test can be run with encryption."""
+    if KEY:
+        monkeypatch.setenv("RECOLLECT_KEY", KEY)
     engine.use(KEY)
     yield KEY
     engine.use(KEY)
