@@ -14,7 +14,7 @@ from memory.backups import own as own_backups
 from memory.backups import take as take_backup
 from memory.backups import thin as thin_backups
 from memory.backups import verify as verify_backup
-from memory.block import block, day_of
+from memory.block import block, day_of, quoted
 from memory.calibrating import Calibration
 from memory.consenting import Choice, Question, Stand
 from memory.corrections import AlreadyAskedError, Disputed
@@ -105,6 +105,7 @@ __all__ = [
     "next_time",
     "off_the_record",
     "own_backups",
+    "quoted",
     "rests_on_memory",
     "sample_texts",
     "take_backup",
