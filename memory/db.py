@@ -23,6 +23,7 @@ import aiosqlite
 from memory.holding import Held, HeldError
 from memory.reader import Reader
 from memory.scrubbing import FEW, MOST_ROUNDS, NOTES, NewFile, discard, forgetting_notes, keys, noting
+from memory.watching import NOTE, triggers
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,8 @@ class Database:
         self._reader = reader
         self._lock = asyncio.Lock()
         self._scrubbing = asyncio.Lock()
+        self._watcher: Callable[[], Coroutine[Any, Any, None]] | None = None
+        self._touched: set[int] = set()
         self._inside: asyncio.Task[Any] | None = None
 
     @classmethod
@@ -88,6 +91,38 @@ class Database:
             await self._writer.close()
             self._held.release()
 
+    async def watch(self, watcher: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Await ``watcher`` after every write that touched accounts in a way :mod:`memory.watching` names."""
+        self._watcher = watcher
+        await self._noting_accounts()
+
+    def touched(self) -> set[int]:
+        """Numbers of the accounts that were touched since the last time."""
+        touched, self._touched = self._touched, set()
+        return touched
+
+    def touch(self, numbers: Iterable[int]) -> None:
+        """Count these accounts as touched, too."""
+        self._touched |= set(numbers)
+
+    @property
+    def any_touched(self) -> bool:
+        """Whether any account was."""
+        return bool(self._touched)
+
+    async def _noting_accounts(self) -> None:
+        # Called in the connection's thread, also for what is rolled back: then one line too many is written.
+        await self._writer.create_function(NOTE, 1, self._note)
+        await self._writer.executescript(";".join(triggers()))
+
+    def _note(self, number: int) -> None:
+        self._touched.add(number)
+
+    async def _tell(self) -> None:
+        """Tell the watcher what the transaction that is over has touched."""
+        if self._watcher is not None and self._touched and not self.inside:
+            await self._watcher()
+
     @property
     def inside(self) -> bool:
         """Whether the current task has a transaction open (then it must not await the network)."""
@@ -120,9 +155,11 @@ class Database:
             return (await self._writer.execute(sql, parameters)).rowcount
         async with self._lock:
             try:
-                return (await _uncancelled(self._writer.execute(sql, parameters))).rowcount
+                rows = (await _uncancelled(self._writer.execute(sql, parameters))).rowcount
             except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:
                 raise DatabaseError(f"{self.path} did not take a write: {error}") from error
+        await self._tell()
+        return rows
 
     async def executemany(self, sql: str, rows: Iterable[Parameters]) -> None:
         """Run one write for each of ``rows``."""
@@ -159,6 +196,7 @@ class Database:
                 raise
             finally:
                 self._inside = None
+        await self._tell()
 
     async def scrub(self) -> None:
         """Rewrite the file and empty its log, so that deleted bytes are gone from both.
@@ -229,6 +267,8 @@ class Database:
                         await asyncio.to_thread(swap)
                     finally:
                         self._writer = await _connect(self.path)
+                        if self._watcher is not None:
+                            await self._noting_accounts()
         return alone
 
     async def _leave_log(self) -> bool:
@@ -332,8 +372,10 @@ def _prepare(path: Path) -> None:
 
 
 def _drop_copies(path: Path) -> None:
-    for copy in path.parent.glob(f"{path.stem}.v*.bak"):
-        copy.unlink()
+    """Remove what migrations and restores have left beside the file: it may hold what is erased since."""
+    for pattern in (f"{path.stem}.v*.bak", f"{path.stem}.replaced-*.db*"):
+        for copy in path.parent.glob(pattern):
+            copy.unlink()
 
 
 def _copy(path: Path, copy: Path) -> None:
