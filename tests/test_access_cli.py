@@ -127,8 +127,6 @@ async def test_a_start_says_who_may_talk_where_that_matters(
 
 def test_check_says_who_may_talk_once_a_platform_is_set_up() -> None:
     assert check.look_at_access(Settings()) == []
-    (closed,) = check.look_at_access(Settings(discord_bot_token="t"))  # type: ignore[arg-type]
-    (wide,) = check.look_at_access(
-        Settings(discord_bot_token="t", access=AccessSettings(open="everybody"))  # type: ignore[arg-type]
-    )
+    (closed,) = check.look_at_access(Settings(discord_bot_token="t"))
+    (wide,) = check.look_at_access(Settings(discord_bot_token="t", access=AccessSettings(open="everybody")))
     assert (closed.level, wide.level) == ("ok", "warn")
