@@ -77,6 +77,8 @@ cool_days = 0
 base_url = "{telegram}"
 [privacy]
 first_notice = false
+[access]
+open = "everybody"
 """
 INTERRUPTED: Final = "I was stopped before"
 """How the bot says that a command got lost: people send it again."""
