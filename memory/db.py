@@ -12,6 +12,7 @@ import contextlib
 import logging
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import resources
@@ -30,6 +31,8 @@ from memory.watching import NOTE, triggers
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Tally = tuple[str, str]
+"""What is counted, and its label: ("written", "facts"). Words of ours, nobody's."""
 
 APPLICATION_ID: Final = 0x7EC011EC
 """Written into the file header, so that no other program's database is ever migrated."""
@@ -59,6 +62,9 @@ class Database:
         self._watcher: Callable[[], Coroutine[Any, Any, None]] | None = None
         self._touched: set[int] = set()
         self._inside: asyncio.Task[Any] | None = None
+        self._uncommitted: Counter[Tally] = Counter()
+        self.tallied: Counter[Tally] = Counter()
+        """What was done since the file was opened, in counts."""
 
     @classmethod
     async def open(cls, path: Path) -> Database:
@@ -130,6 +136,12 @@ class Database:
         """Whether the current task has a transaction open (then it must not await the network)."""
         return self._inside is not None and not self._reader.here and self._inside is asyncio.current_task()
 
+    def tally(self, name: str, label: str = "", times: int = 1) -> None:
+        """Count that something was done; inside a transaction it counts once that is committed."""
+        counts = self._uncommitted if self.inside else self.tallied
+        if times:
+            counts[name, label] += times
+
     async def fetch(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """All rows of a query. Inside a transaction it sees that transaction's writes."""
         if self._reader.here:
@@ -190,6 +202,7 @@ class Database:
                 self._inside = asyncio.current_task()
                 yield
                 await _uncancelled(self._writer.commit())
+                self.tallied += self._uncommitted
             except BaseException as error:
                 # A cancelled statement still runs in the connection's thread; the rollback queues behind it.
                 await _uncancelled(self._writer.rollback())
@@ -198,6 +211,7 @@ class Database:
                 raise
             finally:
                 self._inside = None
+                self._uncommitted.clear()
         await self._tell()
 
     async def scrub(self) -> None:
