@@ -175,7 +175,8 @@ class Agent:
             await self._postscripts.refused(last)
             await sink.send(Reply(phrase("error.interrupted", last.owner.language)))
         else:
-            await self.respond(turn, sink)
+            with written(last.owner.language):
+                await self.respond(turn, sink)
 
     async def respond(self, said: Sequence[Said], sink: Sink) -> None:
         """The way of what is in the journal now: rules, recall, window, model, reply, trace."""

@@ -16,7 +16,7 @@ from memory.block import block, day_of
 from memory.calibrating import Calibration
 from memory.consenting import Choice, Question, Stand
 from memory.corrections import AlreadyAskedError, Disputed
-from memory.db import DATABASE_NAME, DatabaseError, inspect
+from memory.db import DATABASE_NAME, DamagedError, DatabaseError, inspect
 from memory.doubts import Doubt, Holds
 from memory.face import Memory, Owed
 from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
@@ -55,6 +55,7 @@ __all__ = [
     "BackupError",
     "Calibration",
     "Choice",
+    "DamagedError",
     "DatabaseError",
     "Dispute",
     "Disputed",

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -23,6 +23,19 @@ import aiosqlite
 from memory.holding import Held, HeldError
 from memory.reader import Reader
 from memory.scrubbing import FEW, MOST_ROUNDS, NOTES, NewFile, discard, forgetting_notes, keys, noting
+from memory.trouble import RESCUE, DamagedError, DatabaseError, is_trouble, trouble
+
+__all__ = [
+    "APPLICATION_ID",
+    "BUSY_SECONDS",
+    "DATABASE_NAME",
+    "PAGE_BYTES",
+    "DamagedError",
+    "Database",
+    "DatabaseError",
+    "inspect",
+    "migrations",
+]
 
 log = logging.getLogger(__name__)
 
@@ -39,10 +52,6 @@ PAGE_BYTES: Final = 8_192
 Parameters = Mapping[str, Any] | Sequence[Any]
 
 
-class DatabaseError(Exception):
-    """The database cannot be used or did not take a write; the text says why. Nothing was changed."""
-
-
 class Database:
     """An open database. Make one with :meth:`open`, end it with :meth:`close`."""
 
@@ -54,6 +63,9 @@ class Database:
         self._lock = asyncio.Lock()
         self._scrubbing = asyncio.Lock()
         self._inside: asyncio.Task[Any] | None = None
+        self._damage: DamagedError | None = None
+        self._busy = False
+        self._patience = int(BUSY_SECONDS * 1_000)
 
     @classmethod
     async def open(cls, path: Path) -> Database:
@@ -70,7 +82,9 @@ class Database:
                 writer = await _connect(path)
             except HeldError:
                 raise DatabaseError(f"A restore is under way in {path.parent}: start again when it is done.") from None
-            except (sqlite3.Error, OSError) as error:
+            except sqlite3.Error as error:
+                raise trouble(path, error) from error
+            except OSError as error:
                 raise DatabaseError(f"{path}: {error}. Check that the folder exists and is writable.") from error
             reader = Reader()
             try:
@@ -94,21 +108,26 @@ class Database:
         return self._inside is not None and not self._reader.here and self._inside is asyncio.current_task()
 
     async def fetch(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
-        """All rows of a query. Inside a transaction it sees that transaction's writes."""
-        if self._reader.here:
-            return self._reader.rows(sql, parameters)
-        if self.inside:
-            return list(await self._writer.execute_fetchall(sql, parameters))
-        return await self._reader.fetch(sql, parameters)
+        """All rows of a query. Inside a transaction it sees that transaction's writes.
+
+        Raises DatabaseError when the file cannot be read.
+        """
+        with self._explained(writing=self.inside):
+            if self._reader.here:
+                return self._reader.rows(sql, parameters)
+            if self.inside:
+                return list(await self._writer.execute_fetchall(sql, parameters))
+            return await self._reader.fetch(sql, parameters)
 
     async def together(self, reading: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run ``reading``, which awaits nothing but fetches, in one trip to the reader; it sees one moment.
 
         What it works out between its queries is worked out in the reader's thread, where all other reads wait for it.
         """
-        if self._reader.here or self.inside:
-            return await reading()
-        return await self._reader.drive(reading)
+        with self._explained(writing=self.inside):
+            if self._reader.here or self.inside:
+                return await reading()
+            return await self._reader.drive(reading)
 
     async def execute(self, sql: str, parameters: Parameters = ()) -> int:
         """Run one write, in the open transaction or one of its own; returns the rows it touched.
@@ -119,10 +138,12 @@ class Database:
         if self.inside:
             return (await self._writer.execute(sql, parameters)).rowcount
         async with self._lock:
-            try:
-                return (await _uncancelled(self._writer.execute(sql, parameters))).rowcount
-            except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:
-                raise DatabaseError(f"{self.path} did not take a write: {error}") from error
+            self._refuse_damaged()
+            with self._explained(writing=True):
+                await self._be_patient()
+                written = await _uncancelled(self._writer.execute(sql, parameters))
+                self._busy = False
+                return written.rowcount
 
     async def executemany(self, sql: str, rows: Iterable[Parameters]) -> None:
         """Run one write for each of ``rows``."""
@@ -146,19 +167,48 @@ class Database:
             yield
             return
         async with self._lock:
+            self._refuse_damaged()
             try:
+                await self._be_patient()
                 await self._writer.execute("BEGIN IMMEDIATE")
+                self._busy = False
                 self._inside = asyncio.current_task()
                 yield
                 await _uncancelled(self._writer.commit())
-            except BaseException as error:
+            except BaseException:
                 # A cancelled statement still runs in the connection's thread; the rollback queues behind it.
                 await _uncancelled(self._writer.rollback())
-                if isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
-                    raise DatabaseError(f"{self.path} did not take a write: {error}") from error
-                raise
+                with self._explained(writing=True):
+                    raise
             finally:
                 self._inside = None
+
+    @contextlib.contextmanager
+    def _explained(self, *, writing: bool) -> Iterator[None]:
+        """Turn an error of SQLite into ours; damage is remembered, and nothing is written from then on."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if not is_trouble(error, writing=writing):
+                raise
+            found = trouble(self.path, error)
+            if isinstance(found, DamagedError) and self._damage is None:
+                self._damage = found
+                log.critical("%s", found)
+            self._busy |= found.busy
+            raise found from error
+
+    async def _be_patient(self) -> None:
+        """Wait long for a lock of another program, once; while it lasts the others are not kept waiting as long."""
+        wanted = PATIENCE_MS if self._busy else int(BUSY_SECONDS * 1_000)
+        if wanted != self._patience:
+            await self._writer.execute(f"PRAGMA busy_timeout = {wanted}")
+            self._patience = wanted
+
+    def _refuse_damaged(self) -> None:
+        """Leave a damaged file as it is. Raises DamagedError."""
+        if self._damage is not None:
+            raise DamagedError(str(self._damage))
 
     async def scrub(self) -> None:
         """Rewrite the file and empty its log, so that deleted bytes are gone from both.
@@ -170,6 +220,7 @@ class Database:
         another process has the file open it is rewritten in place instead, and writes wait for all of it.
         Raises DatabaseError if the file cannot be rewritten; it is as before then.
         """
+        self._refuse_damaged()
         async with self._scrubbing:
             tables = await asyncio.to_thread(keys, self.path)
             new = NewFile(self.path, tables)
@@ -229,6 +280,7 @@ class Database:
                         await asyncio.to_thread(swap)
                     finally:
                         self._writer = await _connect(self.path)
+                        self._patience = int(BUSY_SECONDS * 1_000)
         return alone
 
     async def _leave_log(self) -> bool:
@@ -239,7 +291,8 @@ class Database:
         except sqlite3.OperationalError:
             return False
         finally:
-            await self._writer.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1_000)}")
+            self._patience = int(BUSY_SECONDS * 1_000)
+            await self._writer.execute(f"PRAGMA busy_timeout = {self._patience}")
         return bool(rows) and str(rows[0][0]).lower() == "delete"
 
     async def _data_version(self) -> int:
@@ -363,14 +416,14 @@ def inspect(path: Path) -> int:
             owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
             health = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     except sqlite3.DatabaseError as error:
-        raise DatabaseError(
-            f"{path} is damaged or no SQLite database ({error}). Nothing was changed. Restore a backup, or move "
-            "the file away to start empty."
+        found = trouble(path, error)
+        if not isinstance(found, DamagedError):
+            raise found from error
+        raise DamagedError(
+            f"{path} is damaged or no SQLite database ({error}). Nothing was changed. {RESCUE}"
         ) from error
     if health != "ok":
-        raise DatabaseError(
-            f"{path} is damaged ({health}). Nothing was changed. Restore a backup, or move the file away."
-        )
+        raise DamagedError(f"{path} is damaged ({health}). Nothing was changed. {RESCUE}")
     if owner != APPLICATION_ID:
         raise DatabaseError(f"{path} belongs to another program. Set data_dir to a folder of its own.")
     if version > newest:

@@ -15,7 +15,7 @@ from pathlib import Path
 from structlog.contextvars import bound_contextvars
 
 from memory.clock import moment, stamp
-from memory.db import Database, inspect, migrations
+from memory.db import Database, DatabaseError, inspect, migrations
 
 log = logging.getLogger(__name__)
 
@@ -112,18 +112,36 @@ async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[s
     """
     done: dict[str, Mapping[str, int]] = {}
     for job in jobs:
-        if not await runs.due(job, now=now):
-            continue
         # Whatever the run writes into the log, deep below, carries these two.
         with bound_contextvars(job=job.name, run=secrets.token_hex(4)):
             try:
-                counts = await job.run(now)
-            except Exception:
-                log.exception("job %s failed; it will be tried again", job.name)
-                await runs.failed(job)
-                continue
-            await runs.finished(job, counts, now=now)
-            done[job.name] = counts
-            if any(counts.values()):
-                log.info("job %s: %s", job.name, dict(counts))
+                counts = await _run_if_due(job, runs, now=now)
+            except DatabaseError as error:
+                # Of no use to the others either: it is told once, and they are tried with it in the next round.
+                log.error("housekeeping waits for the database: %s", error)  # noqa: TRY400 - its words say all
+                break
+            if counts is not None:
+                done[job.name] = counts
     return done
+
+
+async def _run_if_due(job: Job, runs: Runs, *, now: datetime) -> Mapping[str, int] | None:
+    """Run a job if it is due; what it counted, None of one that was not or that broke off.
+
+    Raises DatabaseError when the file does not even take the note of it.
+    """
+    if not await runs.due(job, now=now):
+        return None
+    try:
+        counts = await job.run(now)
+    except Exception as error:
+        if isinstance(error, DatabaseError):
+            log.error("job %s failed; it will be tried again: %s", job.name, error)  # noqa: TRY400
+        else:
+            log.exception("job %s failed; it will be tried again", job.name)
+        await runs.failed(job)
+        return None
+    await runs.finished(job, counts, now=now)
+    if any(counts.values()):
+        log.info("job %s: %s", job.name, dict(counts))
+    return counts

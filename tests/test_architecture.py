@@ -24,7 +24,7 @@ STORES = tuple(
         "accounts", "apart", "backups", "consents", "db", "departures", "disclosing", "embedding", "entries",
         "erasures", "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages", "pauses", "persons", "profile",
         "promises", "reader", "scrubbing", "sealed", "sessions", "space", "timeline", "traces", "usage", "waiting",
-        "wanting",
+        "trouble", "wanting",
     )
 )  # fmt: skip
 """The files that speak SQL."""
