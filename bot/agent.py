@@ -353,8 +353,7 @@ class Agent:
                 await self._unanswered(turn)
                 raise Apology("error.empty", turn.owner.language)
             case "cut":
-                if outcome.error is not None:
-                    log.warning("the answer broke off: %s", outcome.error)
+                log.warning("the answer broke off: %s", outcome.error or "its stream ended before it did")
                 return Answer(f"{outcome.text}\n\n{phrase('error.cut', turn.owner.language)}")
 
     async def _obey(self, said: Said, order: Order, sink: Sink) -> None:

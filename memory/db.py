@@ -13,7 +13,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -415,6 +415,7 @@ def inspect(path: Path) -> int:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
             health = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+            lacking = _lacking(connection) if version == newest else ""
     except sqlite3.DatabaseError as error:
         found = trouble(path, error)
         if not isinstance(found, DamagedError):
@@ -431,4 +432,36 @@ def inspect(path: Path) -> int:
             f"{path} was written by a newer Recollect (version {version}, this one knows {newest}). Nothing was "
             "changed. Update Recollect."
         )
+    if lacking:
+        raise DatabaseError(
+            f"{path} has the version of this Recollect, but not its tables ({lacking}). Nothing was changed. Restore a "
+            "backup, or undo what another program did to it."
+        )
     return version
+
+
+def _columns(connection: sqlite3.Connection) -> dict[str, list[str]]:
+    """The columns of each table."""
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return {name: [column[1] for column in connection.execute(f"PRAGMA table_info({name})")] for (name,) in tables}
+
+
+@cache
+def _expected() -> Mapping[str, Sequence[str]]:
+    """What a file of the newest version has."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for _, _, sql in migrations():
+            connection.executescript(sql)
+        return _columns(connection)
+
+
+def _lacking(connection: sqlite3.Connection) -> str:
+    """What a file that should be of the newest version lacks of it, "" for nothing."""
+    there = _columns(connection)
+    lacking = (
+        f"no table {table}" if table not in there else f"no {column} in {table}"
+        for table, columns in _expected().items()
+        for column in columns
+        if column not in there.get(table, ())
+    )
+    return next(lacking, "")

@@ -14,7 +14,7 @@ _FIXES: Final = {
     sqlite3.SQLITE_FULL: "the disk is full: make room, and it goes on by itself",
     sqlite3.SQLITE_READONLY: "it cannot be written: give the file and its folder to the user the bot runs as, and see "
     "that the disk is not mounted read-only",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened: check that its folder is there and is that of the user the bot runs as",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened: check that its folder is there and belongs to the bot's user",
     sqlite3.SQLITE_PERM: "it may not be used: give it to the user the bot runs as",
     sqlite3.SQLITE_IOERR: "the disk does not read or write it: check whether it is full or fails",
 }
