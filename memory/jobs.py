@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 from structlog.contextvars import bound_contextvars
 
@@ -19,16 +20,23 @@ from memory.db import Database, DatabaseError, inspect, migrations
 
 log = logging.getLogger(__name__)
 
+LEAP: Final = timedelta(days=3)
+"""Since the last run of a daily job, after which what cannot be undone is left for the next one: by then a clock that
+has leapt has been put right."""
 _RUNS = "SELECT name, finished_at, did_at, counts, failures FROM job_runs ORDER BY name"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A named piece of housekeeping. ``run`` takes the present and returns counts of what it did."""
+    """A named piece of housekeeping. ``run`` takes the present and returns counts of what it did.
+
+    What is ``lasting`` takes away by age, for good: it does not trust a clock that has just leapt.
+    """
 
     name: str
     every: timedelta
     run: Callable[[datetime], Awaitable[Mapping[str, int]]]
+    lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,11 @@ class Runs:
         last = moment(rows[0]["finished_at"])
         # A clock that was set back must not silence a job until it has caught up.
         return bool(now - last >= job.every or last > now)
+
+    async def leapt(self, job: Job, *, now: datetime) -> bool:
+        """Whether so much time has passed since the last run that the clock may have leapt; a long stop looks alike."""
+        rows = await self._db.fetch("SELECT finished_at FROM job_runs WHERE name = ?", (job.name,))
+        return bool(rows and rows[0]["finished_at"]) and now - moment(rows[0]["finished_at"]) > LEAP
 
     async def finished(self, job: Job, counts: Mapping[str, int], *, now: datetime) -> None:
         """Note that ``job`` ran to its end; of a run that did something also what, until the next one that does."""
@@ -133,7 +146,13 @@ async def _run_if_due(job: Job, runs: Runs, *, now: datetime) -> Mapping[str, in
     if not await runs.due(job, now=now):
         return None
     try:
-        counts = await job.run(now)
+        if job.lasting and await runs.leapt(job, now=now):
+            log.warning(
+                "job %s waits for a day: by the clock it last ran long ago, and the clock may be wrong", job.name
+            )
+            counts: Mapping[str, int] = {}
+        else:
+            counts = await job.run(now)
     except Exception as error:
         if isinstance(error, DatabaseError):
             log.error("job %s failed; it will be tried again: %s", job.name, error)  # noqa: TRY400

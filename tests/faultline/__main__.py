@@ -27,7 +27,7 @@ def main(areas: list[str]) -> int:
         folder = Path(tempfile.mkdtemp(prefix="faultline-"))
         begin = time.monotonic()
         try:
-            row = asyncio.run(scenarios.run(area, name, folder))
+            row = asyncio.run(scenarios.run(area, name, folder, chats=100))
         except Exception as error:  # noqa: BLE001 - it is a line of the table
             wrong += 1
             table.add_row(f"{area}: {name}", f"WRONG: {type(error).__name__}: {error}", "", "", "", style="red")

@@ -7,6 +7,8 @@ import time
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from bot.circuit import MOST_FAILURES
 from tests.faultline.place import KEY, PRIVATE, Place, Row, fault
 from tests.servers.openai_server import FOREVER, OpenAIServer
@@ -33,7 +35,7 @@ def kept(talk: Talk) -> str:
 
 
 async def refused(
-    place: Place, *, log: str, tries: int, user: str = SORRY, bad: dict[str, Any], patience: float = 0.5
+    place: Place, *, log: str, tries: int, user: str = SORRY, bad: dict[str, Any], patience: float = 20.0
 ) -> Row:
     """One person's requests fail as ``bad`` says, until they do not."""
     async with place.served(model={"timeout_seconds": patience}) as (server, talk):
@@ -57,7 +59,7 @@ def refusal(status: int, log: str, tries: int, headers: dict[str, str] | None = 
 
     async def scenario(place: Place) -> Row:
         bad = {"status": status, "headers": headers or {}, "body": body}
-        return await refused(place, log=log, tries=tries, bad=bad, patience=5.0, **more)
+        return await refused(place, log=log, tries=tries, bad=bad, **more)
 
     return scenario
 
@@ -75,7 +77,7 @@ fault("endpoint", "503")(refusal(503, "overloaded .HTTP 503.", 3, {"Retry-After"
 
 @fault("endpoint", "429 with Retry-After")
 async def retry_after(place: Place) -> Row:
-    async with place.served(model={"timeout_seconds": 5.0}) as (server, talk):
+    async with place.served(model={"timeout_seconds": 20.0}) as (server, talk):
         server.fault(match=PRIVATE, status=429, headers={"Retry-After": "0.2"}, body={"error": {"message": "slow"}})
         reply, took = await asked(place, talk)
         assert reply == "Hello"
@@ -95,7 +97,7 @@ async def hangs(place: Place) -> Row:
 
 @fault("endpoint", "connection reset")
 async def reset(place: Place) -> Row:
-    return await refused(place, log="unreachable: nobody answers there", tries=3, bad={"drop": True}, patience=5.0)
+    return await refused(place, log="unreachable: nobody answers there", tries=3, bad={"drop": True})
 
 
 @fault("endpoint", "web page, status 200")
@@ -128,7 +130,8 @@ async def away(place: Place) -> Row:
 
 
 async def broken_off(place: Place, **how: Any) -> Row:
-    async with OpenAIServer() as server, place.talk(server) as talk:
+    model = {"timeout_seconds": 3.0 if "stall" in how else 20.0}
+    async with OpenAIServer() as server, place.talk(server, model=model) as talk:
         server.on(PRIVATE, reply="It is a purple", times=1, **how)
         server.on(reply="Hello")
         reply, took = await asked(place, talk)
@@ -157,14 +160,22 @@ async def stalls(place: Place) -> Row:
 
 @fault("endpoint", "slow drip")
 async def drips(place: Place) -> Row:
-    async with OpenAIServer() as server, place.talk(server, model={"timeout_seconds": 0.1}) as talk:
-        server.on(PRIVATE, reply="drip " * 100, pause=0.05)
-        server.on(reply="Hello")
-        reply, took = await asked(place, talk)
-        assert reply.endswith("(The answer broke off here. Ask again for the rest.)")
-        assert took < 4
-        told, row = place.logged("the answer broke off: timeout"), kept(talk)
-    return Row(f"what came, then '{reply[-54:]}'", told, row, f"at the next message; held {took:.1f} s, 10 silences")
+    model = {"timeout_seconds": 3.0}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bot.llm.MOST_SILENCES", 1)
+        async with OpenAIServer() as server, place.talk(server, model=model) as talk:
+            server.on(PRIVATE, reply="drip " * 300, pause=0.05)
+            server.on(reply="Hello")
+            reply, took = await asked(place, talk)
+            assert reply.endswith("(The answer broke off here. Ask again for the rest.)")
+            assert took < 12
+            told, row = place.logged("the answer broke off: timeout"), kept(talk)
+    return Row(
+        f"what came, then '{reply[-54:]}'",
+        told,
+        row,
+        f"at the next message; held {took:.1f} s: as many silences as one may take",
+    )
 
 
 @fault("endpoint", "overloaded, told in the stream")
@@ -179,13 +190,13 @@ async def error_in_stream(place: Place) -> Row:
     return Row(reply.split(" (log")[0], told, row, "at the next message")
 
 
-@fault("endpoint", "an outage of a minute, 100 chats")
+@fault("endpoint", "an outage of a minute, many chats")
 async def outage(place: Place) -> Row:
     """Everybody writes every twenty seconds; nobody is left without a word, and nobody storms the endpoint."""
-    chats = [str(number) for number in range(2_000, 2_100)]
+    chats = [str(number) for number in range(2_000, 2_000 + place.chats)]
     words: Counter[str] = Counter()
     slowest = 0.0
-    async with place.served(model={"timeout_seconds": 10.0}) as (server, talk):
+    async with place.served(model={"timeout_seconds": 60.0}) as (server, talk):
         server.fault(match="chat/completions", status=503, headers={"Retry-After": "0.01"}, times=FOREVER)
 
         async def everybody() -> list[str]:
@@ -199,20 +210,20 @@ async def outage(place: Place) -> Row:
         during = len(server.chats)
         server.mend()
         waited = 0
-        while (everyone := await everybody()) != ["Hello"] * 100:
+        while (everyone := await everybody()) != ["Hello"] * place.chats:
             assert "Hello" not in everyone, "it is everybody's again, or nobody's"
             place.passes(10)
             waited += 10
             assert waited <= 120
     assert set(words) <= {"", f"{SORRY}; please try again in a while."}
-    assert words[f"{SORRY}; please try again in a while."] >= 100
-    assert during <= 100 + 3 * MOST_FAILURES
+    assert words[f"{SORRY}; please try again in a while."] >= place.chats
+    assert during <= place.chats + 3 * MOST_FAILURES
     told = place.logged("fails; it is not asked for", most=4)
     return Row(
-        f"{SORRY}, at once (all 100 within {slowest:.1f} s)",
+        f"{SORRY}, at once (all {place.chats} within {slowest:.1f} s)",
         told,
-        "all 300 messages",
-        f"{waited} s after the endpoint did; {during} requests instead of 900",
+        f"all {3 * place.chats} messages",
+        f"{waited} s after the endpoint did; {during} requests instead of {9 * place.chats}",
     )
 
 

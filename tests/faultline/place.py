@@ -50,6 +50,8 @@ class Place:
 
     folder: Path
     clock: Clock = field(default_factory=Clock)
+    chats: int = 25
+    """How many talk at a time where many do."""
     seconds: float = 1_000.0
     heard: Heard = field(default_factory=Heard)
 
@@ -76,7 +78,7 @@ class Place:
         chosen = {"ticks": self.ticks} | settings
         if server is not None or "openai_base_url" in settings:
             chosen["openai_api_key"] = KEY
-        chosen["model"] = {"timeout_seconds": 0.5, "retries": 2} | chosen.get("model", {})
+        chosen["model"] = {"timeout_seconds": 20.0, "retries": 2} | chosen.get("model", {})
         async with talking(self.folder / "data", self.clock, server, **chosen) as talk:
             yield talk
 
@@ -117,9 +119,9 @@ def fault(area: str, name: str) -> Callable[[Scenario], Scenario]:
     return enter
 
 
-async def run(area: str, name: str, folder: Path) -> Row:
-    """Bring a fault about in an empty folder."""
+async def run(area: str, name: str, folder: Path, *, chats: int = 25) -> Row:
+    """Bring a fault about in an empty folder; ``chats`` talk at a time where many do."""
     (folder / "data").mkdir(parents=True)
-    place = Place(folder)
+    place = Place(folder, chats=chats)
     with place.listening():
         return await SCENARIOS[area, name](place)
