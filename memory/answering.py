@@ -93,7 +93,7 @@ class Answering:
             if waits:
                 await self._stores.waits.add(owner, message.id)
         if line.role == "user" and line.kind != "command":
-            self._stores.usage.count(owner, "message")
+            self._stores.usage.count(owner, "message", chat=chat)
         return Heard(message, new=True, waiting=waits)
 
     async def answered(
