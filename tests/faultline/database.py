@@ -315,7 +315,7 @@ async def read_only_at_start(place: Place) -> Row:
             assert "cannot be written" in finding.line
             assert digest(path) == before
         async with place.served() as (_, talk):
-            assert await talk.say("hi") == "Hello"
+            assert await talk.say("hi", id="later") == "Hello"
             assert lines(talk) == [SAID, "hi"]
     told = re.sub(r"/\S*/", "", str(refused.value))
     assert re.search("cannot be written|is writable|cannot be opened", told), told

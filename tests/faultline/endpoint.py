@@ -90,9 +90,8 @@ async def retry_after(place: Place) -> Row:
 
 @fault("endpoint", "hangs")
 async def hangs(place: Place) -> Row:
-    return await refused(
-        place, log="timeout: no answer in time: see model.timeout_seconds", tries=1, bad={"hang": True}
-    )
+    told = "timeout: no answer in time: see model.timeout_seconds"
+    return await refused(place, log=told, tries=1, bad={"hang": True}, patience=3.0)
 
 
 @fault("endpoint", "connection reset")
