@@ -24,6 +24,7 @@ from memory.holding import Held, HeldError
 from memory.reader import Reader
 from memory.scrubbing import FEW, MOST_ROUNDS, NOTES, NewFile, discard, forgetting_notes, keys, noting
 from memory.trouble import RESCUE, DamagedError, DatabaseError, is_trouble, trouble
+from memory.watching import NOTE, triggers
 
 __all__ = [
     "APPLICATION_ID",
@@ -62,6 +63,8 @@ class Database:
         self._reader = reader
         self._lock = asyncio.Lock()
         self._scrubbing = asyncio.Lock()
+        self._watcher: Callable[[], Coroutine[Any, Any, None]] | None = None
+        self._touched: set[int] = set()
         self._inside: asyncio.Task[Any] | None = None
         self._damage: DamagedError | None = None
         self._busy = False
@@ -102,6 +105,38 @@ class Database:
             await self._writer.close()
             self._held.release()
 
+    async def watch(self, watcher: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Await ``watcher`` after every write that touched accounts in a way :mod:`memory.watching` names."""
+        self._watcher = watcher
+        await self._noting_accounts()
+
+    def touched(self) -> set[int]:
+        """Numbers of the accounts that were touched since the last time."""
+        touched, self._touched = self._touched, set()
+        return touched
+
+    def touch(self, numbers: Iterable[int]) -> None:
+        """Count these accounts as touched, too."""
+        self._touched |= set(numbers)
+
+    @property
+    def any_touched(self) -> bool:
+        """Whether any account was."""
+        return bool(self._touched)
+
+    async def _noting_accounts(self) -> None:
+        # Called in the connection's thread, also for what is rolled back: then one line too many is written.
+        await self._writer.create_function(NOTE, 1, self._note)
+        await self._writer.executescript(";".join(triggers()))
+
+    def _note(self, number: int) -> None:
+        self._touched.add(number)
+
+    async def _tell(self) -> None:
+        """Tell the watcher what the transaction that is over has touched."""
+        if self._watcher is not None and self._touched and not self.inside:
+            await self._watcher()
+
     @property
     def inside(self) -> bool:
         """Whether the current task has a transaction open (then it must not await the network)."""
@@ -141,9 +176,10 @@ class Database:
             self._refuse_damaged()
             with self._explained(writing=True):
                 await self._be_patient()
-                written = await _uncancelled(self._writer.execute(sql, parameters))
+                rows = (await _uncancelled(self._writer.execute(sql, parameters))).rowcount
                 self._busy = False
-                return written.rowcount
+        await self._tell()
+        return rows
 
     async def executemany(self, sql: str, rows: Iterable[Parameters]) -> None:
         """Run one write for each of ``rows``."""
@@ -182,6 +218,7 @@ class Database:
                     raise
             finally:
                 self._inside = None
+        await self._tell()
 
     @contextlib.contextmanager
     def _explained(self, *, writing: bool) -> Iterator[None]:
@@ -281,6 +318,8 @@ class Database:
                     finally:
                         self._writer = await _connect(self.path)
                         self._patience = int(BUSY_SECONDS * 1_000)
+                        if self._watcher is not None:
+                            await self._noting_accounts()
         return alone
 
     async def _leave_log(self) -> bool:
@@ -385,8 +424,10 @@ def _prepare(path: Path) -> None:
 
 
 def _drop_copies(path: Path) -> None:
-    for copy in path.parent.glob(f"{path.stem}.v*.bak"):
-        copy.unlink()
+    """Remove what migrations and restores have left beside the file: it may hold what is erased since."""
+    for pattern in (f"{path.stem}.v*.bak", f"{path.stem}.replaced-*.db*"):
+        for copy in path.parent.glob(pattern):
+            copy.unlink()
 
 
 def _copy(path: Path, copy: Path) -> None:
