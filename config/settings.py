@@ -10,6 +10,7 @@ import contextlib
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
@@ -23,6 +24,8 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    ValidationInfo,
+    field_validator,
 )
 from pydantic_settings import (
     BaseSettings,
@@ -57,6 +60,12 @@ def _sendable(secret: SecretStr) -> SecretStr:
     return secret
 
 
+def _key(secret: SecretStr) -> SecretStr:
+    if re.fullmatch(r"[0-9a-fA-F]{64}", secret.get_secret_value()) is None:
+        raise ValueError("must be 64 hexadecimal digits: `python -m bot rekey --new` makes one")
+    return secret
+
+
 def _web_address(url: str) -> str:
     try:
         parts = urlsplit(url)
@@ -88,6 +97,13 @@ def _listed(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 PLACE: Final = re.compile(r"(?P<platform>telegram|discord|console):(?P<place>-?\w+(?:/\d+)?)")
 """How a place to talk is named in the settings: by its platform and the number it has there."""
 
@@ -111,6 +127,7 @@ Place = Annotated[str, AfterValidator(_place)]
 Persona = Annotated[str, AfterValidator(_persona)]
 Text = Annotated[str | None, BeforeValidator(_given)]
 Secret = Annotated[Annotated[SecretStr, AfterValidator(_sendable)] | None, BeforeValidator(_given)]
+Key = Annotated[Annotated[SecretStr, AfterValidator(_key)] | None, BeforeValidator(_given)]
 Url = Annotated[str, AfterValidator(_web_address)]
 OptionalZone = Annotated[Annotated[str, AfterValidator(_time_zone)] | None, BeforeValidator(_given)]
 AccountNames = Annotated[tuple[Annotated[str, AfterValidator(_account)], ...], BeforeValidator(_listed)]
@@ -245,6 +262,27 @@ class LogSettings(Section):
 
     format: Literal["text", "json"] = Field("text", description="text = lines for people; json = one object a line.")
     level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least grave lines it gets.")
+
+
+class HttpSettings(Section):
+    """``[http]``: pages for whoever watches the bot: /healthz, /readyz, /metrics."""
+
+    port: int = Field(0, ge=0, le=65_535, description="Port they are served on; 0 = not at all.")
+    beyond_loopback: bool = Field(
+        default=False, description="Allow a host that others can reach, too; the pages ask for no password."
+    )
+    host: str = Field("127.0.0.1", description="Address they are served on; as it is, for this machine alone.")
+
+    @field_validator("host")
+    @classmethod
+    def _stays_here(cls, host: str, info: ValidationInfo) -> str:
+        """Refuse an address that others can reach unless that is said in so many words."""
+        if not (info.data.get("beyond_loopback") or _is_loopback(host)):
+            raise ValueError(
+                "can be reached from other machines, and the pages ask for no password: use 127.0.0.1, or say "
+                "beyond_loopback = true"
+            )
+        return host
 
 
 class JobSettings(Section):
@@ -383,6 +421,8 @@ class Credentials(BaseSettings):
     openai_base_url: OptionalUrl = Field(None, description="Any OpenAI-compatible endpoint.")
     openai_model: Text = Field(None, description="Chat model, as the endpoint names it.")
     openai_embedding_model: Text = Field(None, description="Embedding model; unset = the bundled one.")
+    recollect_key: Key = Field(None, description="Encrypts the memory on disk; `rekey --new` makes one.")
+    recollect_new_key: Key = Field(None, description="The key that `rekey` changes to.")
 
 
 class Settings(Credentials):
@@ -415,6 +455,7 @@ class Settings(Credentials):
     privacy: PrivacySettings = PrivacySettings()
     jobs: JobSettings = JobSettings()
     log: LogSettings = LogSettings()
+    http: HttpSettings = HttpSettings()
     conversation: ConversationSettings = ConversationSettings()
     access: AccessSettings = AccessSettings()
     budget: BudgetSettings = BudgetSettings()

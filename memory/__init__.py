@@ -16,10 +16,14 @@ from memory.backups import thin as thin_backups
 from memory.backups import verify as verify_backup
 from memory.block import block, day_of, quoted
 from memory.calibrating import Calibration
+from memory.census import Census, Numbers, Told, looking
 from memory.consenting import Choice, Question, Stand
 from memory.corrections import AlreadyAskedError, Disputed
 from memory.db import DATABASE_NAME, DamagedError, DatabaseError, inspect
 from memory.doubts import Doubt, Holds
+from memory.engine import KeyRefused
+from memory.engine import keyed as file_keyed
+from memory.engine import use as use_key
 from memory.face import Memory, Owed
 from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
 from memory.imported import ImportRefusedError
@@ -30,8 +34,11 @@ from memory.journal import Line
 from memory.lexicon import is_question
 from memory.lists import Listed, Page
 from memory.overview import Overview, next_time
+from memory.private import loose as loose_files
 from memory.reasons import Explained, Fate, Reason, rests_on_memory
 from memory.recall import SCORE_TERMS, RecallOptions
+from memory.rekeying import new_key
+from memory.rekeying import rekey as rekeyed
 from memory.restoring import Restored, ensure_alone, restore
 from memory.revising import Revision
 from memory.rules import (
@@ -62,6 +69,7 @@ __all__ = [
     "Backup",
     "BackupError",
     "Calibration",
+    "Census",
     "Choice",
     "DamagedError",
     "DatabaseError",
@@ -73,10 +81,12 @@ __all__ = [
     "Heard",
     "Holds",
     "ImportRefusedError",
+    "KeyRefused",
     "Line",
     "Listed",
     "Matter",
     "Memory",
+    "Numbers",
     "Overview",
     "Owed",
     "Page",
@@ -94,6 +104,7 @@ __all__ = [
     "Stand",
     "Standing",
     "TakenIn",
+    "Told",
     "UntypedError",
     "UsageKind",
     "Waiting",
@@ -107,20 +118,26 @@ __all__ = [
     "detect_language",
     "disputes",
     "ensure_alone",
+    "file_keyed",
     "inspect",
     "is_question",
     "is_small_talk",
     "last_runs",
+    "looking",
+    "loose_files",
+    "new_key",
     "next_time",
     "off_the_record",
     "own_backups",
     "parse_export",
     "quoted",
+    "rekeyed",
     "restore",
     "rests_on_memory",
     "sample_texts",
     "take_backup",
     "thin_backups",
+    "use_key",
     "verify_backup",
     "wants_forgetting",
     "wants_remembering",

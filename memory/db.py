@@ -12,6 +12,7 @@ import contextlib
 import logging
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import resources
@@ -20,7 +21,9 @@ from typing import Any, Final, TypeVar
 
 import aiosqlite
 
+from memory import engine
 from memory.holding import Held, HeldError
+from memory.private import refuse_link, tighten
 from memory.reader import Reader
 from memory.scrubbing import FEW, MOST_ROUNDS, NOTES, NewFile, discard, forgetting_notes, keys, noting
 from memory.trouble import RESCUE, DamagedError, DatabaseError, is_trouble, trouble
@@ -41,6 +44,8 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Tally = tuple[str, str]
+"""What is counted, and its label: ("written", "facts"). Words of ours, nobody's."""
 
 APPLICATION_ID: Final = 0x7EC011EC
 """Written into the file header, so that no other program's database is ever migrated."""
@@ -49,7 +54,7 @@ DATABASE_NAME: Final = "recollect.db"
 BUSY_SECONDS: Final = 10.0
 PATIENCE_MS: Final = 200
 """How long a rewritten file waits for another process to let go of the old one."""
-PAGE_BYTES: Final = 8_192
+PAGE_BYTES: Final = engine.PAGE_BYTES
 Parameters = Mapping[str, Any] | Sequence[Any]
 
 
@@ -69,6 +74,9 @@ class Database:
         self._damage: DamagedError | None = None
         self._busy = False
         self._patience = int(BUSY_SECONDS * 1_000)
+        self._uncommitted: Counter[Tally] = Counter()
+        self.tallied: Counter[Tally] = Counter()
+        """What was done since the file was opened, in counts."""
 
     @classmethod
     async def open(cls, path: Path) -> Database:
@@ -85,7 +93,7 @@ class Database:
                 writer = await _connect(path)
             except HeldError:
                 raise DatabaseError(f"A restore is under way in {path.parent}: start again when it is done.") from None
-            except sqlite3.Error as error:
+            except engine.ERROR as error:
                 raise trouble(path, error) from error
             except OSError as error:
                 raise DatabaseError(f"{path}: {error}. Check that the folder exists and is writable.") from error
@@ -141,6 +149,12 @@ class Database:
     def inside(self) -> bool:
         """Whether the current task has a transaction open (then it must not await the network)."""
         return self._inside is not None and not self._reader.here and self._inside is asyncio.current_task()
+
+    def tally(self, name: str, label: str = "", times: int = 1) -> None:
+        """Count that something was done; inside a transaction it counts once that is committed."""
+        counts = self._uncommitted if self.inside else self.tallied
+        if times:
+            counts[name, label] += times
 
     async def fetch(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """All rows of a query. Inside a transaction it sees that transaction's writes.
@@ -211,6 +225,7 @@ class Database:
                 self._inside = asyncio.current_task()
                 yield
                 await _uncancelled(self._writer.commit())
+                self.tallied += self._uncommitted
             except BaseException:
                 # A cancelled statement still runs in the connection's thread; the rollback queues behind it.
                 await _uncancelled(self._writer.rollback())
@@ -218,6 +233,7 @@ class Database:
                     raise
             finally:
                 self._inside = None
+                self._uncommitted.clear()
         await self._tell()
 
     @contextlib.contextmanager
@@ -225,7 +241,7 @@ class Database:
         """Turn an error of SQLite into ours; damage is remembered, and nothing is written from then on."""
         try:
             yield
-        except sqlite3.Error as error:
+        except engine.ERROR as error:
             if not is_trouble(error, writing=writing):
                 raise
             found = trouble(self.path, error)
@@ -263,7 +279,7 @@ class Database:
             new = NewFile(self.path, tables)
             try:
                 placed = await self._rewrite(new, tables)
-            except (sqlite3.Error, OSError) as error:
+            except engine.BROKEN as error:
                 raise DatabaseError(f"{self.path} could not be rewritten: {error}") from error
             finally:
                 await _uncancelled(asyncio.to_thread(discard, self.path))
@@ -327,7 +343,7 @@ class Database:
         await self._writer.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
         try:
             rows = list(await self._writer.execute_fetchall("PRAGMA journal_mode = DELETE"))
-        except sqlite3.OperationalError:
+        except engine.OPERATIONAL:
             return False
         finally:
             self._patience = int(BUSY_SECONDS * 1_000)
@@ -353,7 +369,7 @@ class Database:
             try:
                 await self._writer.execute("VACUUM")
                 rows = list(await self._writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)"))
-            except sqlite3.OperationalError as error:
+            except engine.OPERATIONAL as error:
                 raise DatabaseError(f"{self.path} could not be rewritten: {error}") from error
         if rows and rows[0][0]:
             raise DatabaseError("the log could not be truncated while it is being read; try again")
@@ -374,16 +390,14 @@ _PRAGMAS: Final = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = O
 
 def _reading(path: Path) -> sqlite3.Connection:
     """A connection that cannot write, to be used in the thread that opened it."""
-    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
-    connection.row_factory = sqlite3.Row
+    connection = engine.connect(path, timeout=BUSY_SECONDS, rows=True)
     for pragma in (*_PRAGMAS, "query_only = ON"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     return connection
 
 
 async def _connect(path: Path) -> aiosqlite.Connection:
-    connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
-    connection.row_factory = sqlite3.Row
+    connection = await engine.connect_for_writing(path, patience=BUSY_SECONDS)
     for pragma in _PRAGMAS:
         # Fetched to the end: a statement left open would forbid the VACUUM of an erasure.
         await connection.execute_fetchall(f"PRAGMA {pragma}")
@@ -399,6 +413,9 @@ def migrations() -> list[tuple[int, str, str]]:
 def _prepare(path: Path) -> None:
     """Check the file, then migrate it, each migration in one transaction with its number."""
     steps = migrations()
+    refuse_link(path)
+    for loose in tighten(path.parent):
+        log.warning("%s could be read by others on this machine; now it is its owner's alone", loose)
     version = inspect(path)
     discard(path)
     due = [step for step in steps if step[0] > version]
@@ -408,17 +425,16 @@ def _prepare(path: Path) -> None:
         _copy(path, path.with_suffix(f".v{version}.bak"))
     if not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as connection:
-        # Only a new file takes it: a vector of 1,024 numbers (2.1 kB a row) wastes half of a 4 kB page.
-        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with contextlib.closing(engine.connect(path, timeout=BUSY_SECONDS)) as connection:
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # Only a new file takes it.
         for number, name, sql in due:
             log.info("migrating %s to version %d (%s)", path, number, name)
             marks = f"PRAGMA user_version = {number}; PRAGMA application_id = {APPLICATION_ID};"
             script = f"BEGIN IMMEDIATE; {sql}; {marks} COMMIT;"
             try:
                 connection.executescript(script)
-            except sqlite3.Error as error:
+            except engine.ERROR as error:
                 connection.rollback()
                 raise DatabaseError(f"{path}: migration {name} failed ({error}); the file is as before.") from error
 
@@ -432,10 +448,11 @@ def _drop_copies(path: Path) -> None:
 
 def _copy(path: Path, copy: Path) -> None:
     """Copy a database whole, what its log holds included, for its owner's eyes only."""
-    os.close(os.open(copy, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
+    copy.unlink(missing_ok=True)
+    os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     with (
-        contextlib.closing(sqlite3.connect(path)) as source,
-        contextlib.closing(sqlite3.connect(copy)) as target,
+        contextlib.closing(engine.connect(path)) as source,
+        contextlib.closing(engine.connect(copy)) as target,
     ):
         source.backup(target)
 
@@ -452,18 +469,16 @@ def inspect(path: Path) -> int:
     log_file = path.with_name(f"{path.name}-wal")
     how = "mode=ro" if log_file.exists() and log_file.stat().st_size else "mode=ro&immutable=1"
     try:
-        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as connection:
+        with contextlib.closing(engine.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as connection:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
             health = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
             lacking = _lacking(connection) if version == newest else ""
-    except sqlite3.DatabaseError as error:
+    except engine.DATABASE as error:
         found = trouble(path, error)
         if not isinstance(found, DamagedError):
             raise found from error
-        raise DamagedError(
-            f"{path} is damaged or no SQLite database ({error}). Nothing was changed. {RESCUE}"
-        ) from error
+        raise DamagedError(f"{path} {_unreadable(path, error)}") from error
     if health != "ok":
         raise DamagedError(f"{path} is damaged ({health}). Nothing was changed. {RESCUE}")
     if owner != APPLICATION_ID:
@@ -481,7 +496,7 @@ def inspect(path: Path) -> int:
     return version
 
 
-def _columns(connection: sqlite3.Connection) -> dict[str, list[str]]:
+def _columns(connection: engine.Opened) -> dict[str, list[str]]:
     """The columns of each table."""
     tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     return {name: [column[1] for column in connection.execute(f"PRAGMA table_info({name})")] for (name,) in tables}
@@ -490,13 +505,13 @@ def _columns(connection: sqlite3.Connection) -> dict[str, list[str]]:
 @cache
 def _expected() -> Mapping[str, Sequence[str]]:
     """What a file of the newest version has."""
-    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+    with contextlib.closing(engine.connect(":memory:", key="")) as connection:
         for _, _, sql in migrations():
             connection.executescript(sql)
         return _columns(connection)
 
 
-def _lacking(connection: sqlite3.Connection) -> str:
+def _lacking(connection: engine.Opened) -> str:
     """What a file that should be of the newest version lacks of it, "" for nothing."""
     there = _columns(connection)
     lacking = (
@@ -506,3 +521,21 @@ def _lacking(connection: sqlite3.Connection) -> str:
         if column not in there.get(table, ())
     )
     return next(lacking, "")
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    """Why a file cannot be read, and what to do."""
+    if engine.keyed() and engine.looks_open(path):
+        return (
+            "is not encrypted, and RECOLLECT_KEY is set. Nothing was changed. Encrypt it with `python -m bot rekey`, "
+            "or take RECOLLECT_KEY away."
+        )
+    if engine.keyed():
+        return (
+            "is damaged, or encrypted with another key. Nothing was changed. Set RECOLLECT_KEY to the key it was "
+            "written with; if that is the right one, restore a backup."
+        )
+    return (
+        f"is damaged or no SQLite database ({error}). Nothing was changed. {RESCUE} If it is encrypted, set "
+        "RECOLLECT_KEY."
+    )

@@ -15,6 +15,7 @@ from typing import Final
 
 from structlog.contextvars import bound_contextvars
 
+from memory import engine
 from memory.clock import moment, stamp
 from memory.db import Database, DatabaseError, inspect, migrations
 
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 LEAP: Final = timedelta(days=3)
 """Since the last run of a daily job, after which what cannot be undone is left for the next one: by then a clock that
 has leapt has been put right."""
-_RUNS = "SELECT name, finished_at, did_at, counts, failures FROM job_runs ORDER BY name"
+_RUNS = "SELECT name, finished_at, did_at, counts, failures, due_at, run FROM job_runs ORDER BY name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ class Job:
 class JobRun:
     """What is known of a job: when it last came to its end (None: never), when it last did something and what.
 
-    ``failures`` counts the runs that broke off since. Times are aware UTC.
+    ``failures`` counts the runs that broke off since. ``due_at`` is when it runs next (None: at once), ``run`` the
+    number under which the log tells of its last run. Times are aware UTC.
     """
 
     name: str
@@ -51,6 +53,8 @@ class JobRun:
     did_at: datetime | None
     counts: Mapping[str, int]
     failures: int
+    due_at: datetime | None = None
+    run: str = ""
 
 
 class Runs:
@@ -76,27 +80,30 @@ class Runs:
         rows = await self._db.fetch("SELECT finished_at FROM job_runs WHERE name = ?", (job.name,))
         return bool(rows and rows[0]["finished_at"]) and now - moment(rows[0]["finished_at"]) > LEAP
 
-    async def finished(self, job: Job, counts: Mapping[str, int], *, now: datetime) -> None:
+    async def finished(self, job: Job, counts: Mapping[str, int], *, now: datetime, run: str = "") -> None:
         """Note that ``job`` ran to its end; of a run that did something also what, until the next one that does."""
         did = any(counts.values())
         await self._db.execute(
-            "INSERT INTO job_runs (name, finished_at, did_at, counts) VALUES (:name, :at, :did_at, :counts)"
+            "INSERT INTO job_runs (name, finished_at, did_at, counts, due_at, run)"
+            " VALUES (:name, :at, :did_at, :counts, :due_at, :run)"
             " ON CONFLICT (name) DO UPDATE SET finished_at = :at, failures = 0, did_at = coalesce(:did_at, did_at),"
-            " counts = iif(:did_at IS NULL, counts, :counts)",
+            " counts = iif(:did_at IS NULL, counts, :counts), due_at = :due_at, run = :run",
             {
                 "name": job.name,
                 "at": stamp(now),
+                "due_at": stamp(now + job.every),
+                "run": run,
                 "did_at": stamp(now) if did else None,
                 "counts": json.dumps(dict(counts)) if did else "{}",
             },
         )
 
-    async def failed(self, job: Job) -> None:
+    async def failed(self, job: Job, *, run: str = "") -> None:
         """Count that ``job`` broke off; it is due again at once."""
         await self._db.execute(
-            "INSERT INTO job_runs (name, finished_at, failures) VALUES (:name, 0, 1)"
-            " ON CONFLICT (name) DO UPDATE SET failures = failures + 1",
-            {"name": job.name},
+            "INSERT INTO job_runs (name, finished_at, failures, run) VALUES (:name, 0, 1, :run)"
+            " ON CONFLICT (name) DO UPDATE SET failures = failures + 1, due_at = NULL, run = :run",
+            {"name": job.name, "run": run},
         )
 
     async def all(self) -> list[JobRun]:
@@ -108,14 +115,19 @@ def last_runs(path: Path) -> list[JobRun]:
     """What a file tells of its jobs, only read; nothing for one that is new or of an older version."""
     if inspect(path) < migrations()[-1][0]:
         return []
-    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        connection.row_factory = sqlite3.Row
-        return [_run(row) for row in connection.execute(_RUNS)]
+    with contextlib.closing(engine.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, rows=True)) as connection:
+        return runs_in(connection)
+
+
+def runs_in(connection: engine.Opened) -> list[JobRun]:
+    """What an open file tells of its jobs."""
+    return [_run(row) for row in connection.execute(_RUNS)]
 
 
 def _run(row: sqlite3.Row) -> JobRun:
     finished = moment(row["finished_at"]) if row["finished_at"] else None
-    return JobRun(row["name"], finished, moment(row["did_at"]), json.loads(row["counts"]), row["failures"])
+    did, due = moment(row["did_at"]), moment(row["due_at"])
+    return JobRun(row["name"], finished, did, json.loads(row["counts"]), row["failures"], due, row["run"])
 
 
 async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[str, Mapping[str, int]]:
@@ -126,9 +138,10 @@ async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[s
     done: dict[str, Mapping[str, int]] = {}
     for job in jobs:
         # Whatever the run writes into the log, deep below, carries these two.
-        with bound_contextvars(job=job.name, run=secrets.token_hex(4)):
+        run = secrets.token_hex(4)
+        with bound_contextvars(job=job.name, run=run):
             try:
-                counts = await _run_if_due(job, runs, now=now)
+                counts = await _run_if_due(job, runs, now=now, run=run)
             except DatabaseError as error:
                 # Of no use to the others either: it is told once, and they are tried with it in the next round.
                 log.error("housekeeping waits for the database: %s", error)  # noqa: TRY400 - its words say all
@@ -138,7 +151,7 @@ async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[s
     return done
 
 
-async def _run_if_due(job: Job, runs: Runs, *, now: datetime) -> Mapping[str, int] | None:
+async def _run_if_due(job: Job, runs: Runs, *, now: datetime, run: str) -> Mapping[str, int] | None:
     """Run a job if it is due; what it counted, None of one that was not or that broke off.
 
     Raises DatabaseError when the file does not even take the note of it.
@@ -158,9 +171,9 @@ async def _run_if_due(job: Job, runs: Runs, *, now: datetime) -> Mapping[str, in
             log.error("job %s failed; it will be tried again: %s", job.name, error)  # noqa: TRY400
         else:
             log.exception("job %s failed; it will be tried again", job.name)
-        await runs.failed(job)
+        await runs.failed(job, run=run)
         return None
-    await runs.finished(job, counts, now=now)
+    await runs.finished(job, counts, now=now, run=run)
     if any(counts.values()):
         log.info("job %s: %s", job.name, dict(counts))
     return counts
