@@ -295,11 +295,12 @@ class Database:
                 for statement in noting(tables):
                     await self._writer.execute(statement)
                 begun = await self._data_version()
-            await asyncio.to_thread(new.copy)
+            # To the end in any case: a thread goes on though nobody waits for it, and would write what is removed here.
+            await _uncancelled(asyncio.to_thread(new.copy))
             for _ in range(MOST_ROUNDS):
                 async with self._lock:
                     changed = await self._changed()
-                await asyncio.to_thread(new.catch_up, changed)
+                await _uncancelled(asyncio.to_thread(new.catch_up, changed))
                 if sum(map(len, changed.values())) <= FEW:
                     break
             async with self._lock:
