@@ -546,6 +546,11 @@ class Memory:
         """Mark a notice as delivered; False if it was already."""
         return await self._stores.promises.notified(owner, notice.id, at=now)
 
+    @property
+    def cached_bytes(self) -> int:
+        """Memory that the indexes of people hold, bytes: bounded, and let go of by who talked longest ago."""
+        return self._indexes.nbytes
+
     # ---- housekeeping --------------------------------------------------------------------------------
 
     @property
