@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.seeds import SEED
+
 # As the entry point does, and for the same reason (bot/__main__.py): before anything imports numpy.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -35,6 +37,11 @@ class Clock:
         """Let time pass and return the new present."""
         self.now += timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         return self.now
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what the random tests went by; drawn here, before other processes begin, it is the same in all of them."""
+    terminalreporter.write_line(f"random tests: TESTS_SEED={SEED}")
 
 
 @pytest.fixture

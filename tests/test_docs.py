@@ -40,7 +40,9 @@ def shape(markdown: str) -> list[str]:
 def test_the_first_code_block_is_two_whole_commands(name: str) -> None:
     lines = blocks(text(name))[0].splitlines()
     assert len(lines) == 2
-    for line, lock, does in zip(lines, ("constraints.txt", "constraints-dev.txt"), ("bot chat", "pytest"), strict=True):
+    for line, lock, does in zip(
+        lines, ("constraints.txt", "constraints-dev.txt"), ("bot chat", "pytest -n auto"), strict=True
+    ):
         assert line == (f"python3 -m venv .venv && .venv/bin/pip install -qqr {lock} && .venv/bin/python -m {does}")
 
 
