@@ -1,12 +1,12 @@
-"""What a chat is told when something failed: one plain phrase, at most once a minute, with a number for the log."""
+"""What a chat is told when something failed: one plain phrase, at most once a minute, with the number of the turn."""
 
 from __future__ import annotations
 
 import logging
-import secrets
 from datetime import datetime, timedelta
 from typing import Final
 
+from bot import correlation
 from bot.message import ChatRef, DeliveryError, Reply, Sink
 from bot.turn import Apology
 from config.locales import phrase
@@ -29,7 +29,7 @@ class Apologies:
 
     async def explain(self, error: Exception, chat: ChatRef, language: str, sink: Sink) -> None:
         """Log why there is no answer, and say so in ``language``. Never raises."""
-        number = secrets.token_hex(3)
+        number = correlation.here()
         match error:
             case DeliveryError():
                 log.warning("chat %s: the reply did not arrive (%s)", chat.key, error)

@@ -38,7 +38,12 @@ def work(task: Callable[[Settings], int], *, data: Path | None, aloud: bool = Fa
     except SettingsError as error:
         leave(str(error), MISUSED)
     try:
-        log = logs.start(settings.data_dir, secrets=logs.secrets_of(settings), console=sys.stderr if aloud else None)
+        log = logs.start(
+            settings.data_dir,
+            secrets=logs.secrets_of(settings),
+            console=sys.stderr if aloud else None,
+            how=settings.log,
+        )
     except OSError as error:
         leave(f"{settings.data_dir} cannot be written ({error.strerror}): choose another folder with --data", FAILED)
     _guarded(lambda: task(settings), lambda: log)
@@ -52,7 +57,7 @@ def look(task: Callable[[], int], *, data: Path | None = None) -> NoReturn:
         settings = Settings(**overrides(data))  # To tell what is wrong with them is for the command itself.
     secrets = logs.secrets_of(settings)
     logs.start_aloud(sys.stderr, secrets=secrets)
-    _guarded(task, lambda: logs.start(settings.data_dir, secrets=secrets))
+    _guarded(task, lambda: logs.start(settings.data_dir, secrets=secrets, how=settings.log))
 
 
 def _guarded(task: Callable[[], int], log: Callable[[], Path]) -> NoReturn:

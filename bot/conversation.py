@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from dataclasses import replace
 from typing import Final, Protocol
 
+from bot import correlation
 from bot.apologies import Apologies
 from bot.breaker import Breaker
 from bot.language import language_of
@@ -92,15 +93,19 @@ class Conversation:
             await self._leave(update, sink)
             return
         async with self._at_work(update.chat) as worker:
-            try:
-                if isinstance(update, Edited | Deleted):
-                    await self._change(worker, update, sink)
-                else:
-                    await self._take(worker, await self._desk.hear(update), sink)
-            except Exception as error:  # noqa: BLE001
-                # The border of one update: whatever broke, its chat hears of it and goes on. On the side, for
-                # a platform hands in updates one by one, and one chat's flood wait must not hold them.
-                self._aside(self._excuse(error, update, sink))
+            with correlation.turn(correlation.fresh()):
+                await self._heard(worker, update, sink)
+
+    async def _heard(self, worker: Worker, update: Update, sink: Sink) -> None:
+        try:
+            if isinstance(update, Edited | Deleted):
+                await self._change(worker, update, sink)
+            else:
+                await self._take(worker, await self._desk.hear(update), sink)
+        except Exception as error:  # noqa: BLE001
+            # The border of one update: whatever broke, its chat hears of it and goes on. On the side, for
+            # a platform hands in updates one by one, and one chat's flood wait must not hold them.
+            self._aside(self._excuse(error, update, sink))
 
     async def _excuse(self, error: Exception, update: Update, sink: Sink) -> None:
         await self._apologies.explain(error, update.chat, language_of(update), sink)
@@ -297,7 +302,11 @@ class Conversation:
         return min(quiet, quiet - since_last, PATIENCE * quiet - since_first)
 
     async def _turn(self, turn: Sequence[Item]) -> None:
-        """Answer one turn where its last message came from."""
+        """Answer one turn where its last message came from; all its lines in the log have the number of that."""
+        with correlation.turn(turn[-1].turn):
+            await self._answer(turn)
+
+    async def _answer(self, turn: Sequence[Item]) -> None:
         *earlier, last = turn
         for item in earlier:
             await _end(item.sink)

@@ -1,10 +1,16 @@
-"""Where the log goes, and what never gets into it: no token and no key, whatever a library prints."""
+"""Where the log goes, and what never gets into it: no token and no key, whatever a library prints.
+
+Every logger, a library's too, goes through the same processors: when, how grave, who tells it, what, and the turn or
+the job it belongs to. The file may be lines of JSON for a program to read; the console is for a person.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import logging.handlers
 import os
+import traceback
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -12,9 +18,11 @@ from pathlib import Path
 from typing import Final, TextIO
 from urllib.parse import quote, unquote, urlsplit
 
+import structlog
 from pydantic import BaseModel, SecretStr
+from structlog.typing import EventDict, Processor, WrappedLogger
 
-from config.settings import Credentials
+from config.settings import Credentials, LogSettings
 
 FILE: Final = "recollect.log"
 """Name of the log in the data folder."""
@@ -26,18 +34,70 @@ _CHATTY: Final = ("httpx", "httpx2", "httpcore", "openai", "apscheduler", "aiosq
 """Loggers that tell each request (httpx with the token in the address) at INFO."""
 
 
-class Discreet(logging.Formatter):
-    """A formatter that blots out secrets, in tracebacks too, also where they stand in an address."""
+FIELDS: Final = ("platform", "ms", "model_ms", "level_found", "recalled", "tokens_in", "tokens_out", "finish")
+"""What a line may carry beside its words: numbers and words of ours. Anything else stays out, whoever hands it in."""
+_HEAD: Final = ("at", "level", "logger", "event")
 
-    def __init__(self, secrets: Iterable[str]) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+def _plain(logger: WrappedLogger, name: str, event: EventDict) -> str:
+    """A line for people: when, how grave, who, what, and in brackets what it belongs to; a traceback below."""
+    del logger, name
+    more = {key: value for key, value in event.items() if key not in (*_HEAD, "exception", "stack")}
+    told = f" [{' '.join(f'{key}={value}' for key, value in more.items())}]" if more else ""
+    below = "".join(f"\n{event[key]}" for key in ("exception", "stack") if event.get(key))
+    return f"{event['at']} {event['level'].upper()} {event['logger']}: {event['event']}{told}{below}"
+
+
+def _ordered(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
+    """The same with what every line has in front."""
+    del logger, name
+    return {**{key: event[key] for key in _HEAD}, **event}
+
+
+_TEXT: Final[tuple[Processor, ...]] = (
+    structlog.processors.TimeStamper("%Y-%m-%d %H:%M:%S", utc=False, key="at"),
+    _plain,
+)
+_JSON: Final[tuple[Processor, ...]] = (
+    structlog.processors.TimeStamper("iso", utc=True, key="at"),
+    _ordered,
+    structlog.processors.JSONRenderer(ensure_ascii=False),
+)
+
+
+class Discreet(structlog.stdlib.ProcessorFormatter):
+    """A formatter that blots out secrets, in tracebacks too, also where they stand in an address.
+
+    ``how``: "text" for people, "json" for programs.
+    """
+
+    def __init__(self, secrets: Iterable[str], how: str = "text") -> None:
+        before: tuple[Processor, ...] = (
+            structlog.contextvars.merge_contextvars,
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.stdlib.ExtraAdder(allow=FIELDS),
+            # A traceback as Python prints it: the words that stood in its variables are not for the log.
+            structlog.processors.ExceptionRenderer(self.traceback),
+        )
+        after = _JSON if how == "json" else _TEXT
+        super().__init__(
+            foreign_pre_chain=before,
+            processors=(structlog.stdlib.ProcessorFormatter.remove_processors_meta, *after),
+        )
         self._secrets: set[str] = set()
         for secret in secrets:
             self.hide(secret)
 
+    @staticmethod
+    def traceback(exc_info: structlog.typing.ExcInfo) -> str:
+        """What the log shows of an exception."""
+        return "".join(traceback.format_exception(*exc_info)).rstrip()
+
     def hide(self, secret: str) -> None:
         """Blot out one more secret from now on."""
-        self._secrets |= {form for form in (secret, quote(secret, safe="")) if form}
+        forms = (secret, quote(secret, safe=""), json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+        self._secrets |= {form for form in forms if form}
 
     def format(self, record: logging.LogRecord) -> str:
         """Format ``record`` and put *** for every secret."""
@@ -50,9 +110,10 @@ class Discreet(logging.Formatter):
 class Brief(Discreet):
     """The same without tracebacks, for a log that a person reads as it comes."""
 
-    def formatException(self, ei: object) -> str:  # noqa: N802 - the name is logging's
+    @staticmethod
+    def traceback(exc_info: structlog.typing.ExcInfo) -> str:
         """Leave the traceback out; the line above it says what happened."""
-        del ei
+        del exc_info
         return ""
 
 
@@ -61,29 +122,34 @@ def secrets_of(settings: Credentials) -> list[str]:
     return list(_secrets_in(settings))
 
 
-def start(folder: Path, *, secrets: Iterable[str], console: TextIO | None = None) -> Path:
+def start(
+    folder: Path, *, secrets: Iterable[str], console: TextIO | None = None, how: LogSettings | None = None
+) -> Path:
     """Log to ``folder``/recollect.log (mode 0600, about 4 MB at most) and to ``console`` if given.
 
     What the command line logs goes into the file alone, for it tells the person in words of its own. Replaces
-    what a former call set up. Returns the file. Raises OSError when it cannot be written.
+    what a former call set up. ``how``: the form of the file and the least grave lines of it. Returns the file.
+    Raises OSError when it cannot be written.
     """
+    how = how or LogSettings()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / FILE
     os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
-    handlers: list[logging.Handler] = [
-        logging.handlers.RotatingFileHandler(
-            file, maxBytes=_BYTES, backupCount=_OLD_FILES, encoding="utf-8", errors="backslashreplace"
-        )
-    ]
+    hidden = list(secrets)
+    written = logging.handlers.RotatingFileHandler(
+        file, maxBytes=_BYTES, backupCount=_OLD_FILES, encoding="utf-8", errors="backslashreplace"
+    )
+    written.setFormatter(Discreet(hidden, how.format))
+    handlers: list[logging.Handler] = [written]
     if console is not None:
-        handlers.append(_to(console))
-    _install(handlers, logging.INFO, Discreet(secrets))
+        handlers.append(_to(console, Discreet(hidden)))
+    _install(handlers, how.level.upper())
     return file
 
 
 def start_aloud(console: TextIO, *, secrets: Iterable[str]) -> None:
     """Log warnings to ``console`` and write no file, for commands that only look. Replaces a former set-up."""
-    _install([_to(console)], logging.WARNING, Brief(secrets))
+    _install([_to(console, Brief(secrets))], "WARNING")
 
 
 def hide(secret: str) -> None:
@@ -114,15 +180,14 @@ def _passwords(address: str) -> Iterator[str]:
             yield b64encode(f"{unquote(parts.username or '')}:{meant}".encode()).decode()
 
 
-def _to(console: TextIO) -> logging.Handler:
+def _to(console: TextIO, formatter: Discreet) -> logging.Handler:
     handler = logging.StreamHandler(console)
     handler.addFilter(lambda record: record.name != _TELLS_ITSELF)
+    handler.setFormatter(formatter)
     return handler
 
 
-def _install(handlers: Sequence[logging.Handler], level: int, formatter: Discreet) -> None:
-    for handler in handlers:
-        handler.setFormatter(formatter)
+def _install(handlers: Sequence[logging.Handler], level: str) -> None:
     logging.basicConfig(level=level, handlers=handlers, force=True)
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from bot import correlation
 from bot.media import Content, as_words
 from bot.window import Window
 from memory.model import EVERYWHERE, Chat, Decision, Entry, Recollection
@@ -22,7 +23,7 @@ def may_be_named(entry: Entry, room: Chat) -> bool:
 class TurnTrace:
     """Filled while a turn is answered. :meth:`stored` holds ids and scores only; the words stay in the stores.
 
-    ``room`` is where it is answered, ``question`` the id of the message.
+    ``room`` is where it is answered, ``question`` the id of the message, ``turn`` the number it has in the log.
     """
 
     question: int
@@ -34,6 +35,7 @@ class TurnTrace:
     finish: str = "none"
     tokens: dict[str, int | None] = field(default_factory=dict)
     milliseconds: dict[str, float] = field(default_factory=dict)
+    turn: str = field(default_factory=correlation.current)
 
     @property
     def kept(self) -> list[str]:
@@ -57,6 +59,7 @@ class TurnTrace:
     def stored(self) -> dict[str, Any]:
         """The trace as it is kept: no text of anybody, so that forgetting never has to search it."""
         return {
+            "turn": self.turn,
             "question": self.question,
             "learned": [
                 {"action": d.action, "reason": d.reason, "id": d.entry.id if d.entry else None} for d in self.learned

@@ -11,6 +11,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Final
 
+from bot import correlation
 from bot.language import language_of
 from bot.message import ChatRef, Press, Sink
 from bot.turn import Heard, Said
@@ -23,11 +24,12 @@ MOST_JOINED: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something that waits for an answer since ``at``."""
+    """Something that waits for an answer since ``at``; ``turn`` is the number it has in the log."""
 
     heard: Heard
     sink: Sink
     at: datetime
+    turn: str = field(default_factory=correlation.here)
 
     @property
     def said(self) -> Said | None:

@@ -238,6 +238,13 @@ class PrivacySettings(Section):
     )
 
 
+class LogSettings(Section):
+    """``[log]``: what is written into recollect.log."""
+
+    format: Literal["text", "json"] = Field("text", description="text = lines for people; json = one object a line.")
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least grave lines it gets.")
+
+
 class JobSettings(Section):
     """``[jobs]``: how often housekeeping looks for work."""
 
@@ -357,6 +364,7 @@ class Settings(Credentials):
     distil: DistilSettings = DistilSettings()
     privacy: PrivacySettings = PrivacySettings()
     jobs: JobSettings = JobSettings()
+    log: LogSettings = LogSettings()
     conversation: ConversationSettings = ConversationSettings()
     access: AccessSettings = AccessSettings()
     media: MediaSettings = MediaSettings()

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import secrets
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+
+from structlog.contextvars import bound_contextvars
 
 from memory.clock import moment, stamp
 from memory.db import Database, inspect, migrations
@@ -111,14 +114,16 @@ async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[s
     for job in jobs:
         if not await runs.due(job, now=now):
             continue
-        try:
-            counts = await job.run(now)
-        except Exception:
-            log.exception("job %s failed; it will be tried again", job.name)
-            await runs.failed(job)
-            continue
-        await runs.finished(job, counts, now=now)
-        done[job.name] = counts
-        if any(counts.values()):
-            log.info("job %s: %s", job.name, dict(counts))
+        # Whatever the run writes into the log, deep below, carries these two.
+        with bound_contextvars(job=job.name, run=secrets.token_hex(4)):
+            try:
+                counts = await job.run(now)
+            except Exception:
+                log.exception("job %s failed; it will be tried again", job.name)
+                await runs.failed(job)
+                continue
+            await runs.finished(job, counts, now=now)
+            done[job.name] = counts
+            if any(counts.values()):
+                log.info("job %s: %s", job.name, dict(counts))
     return done

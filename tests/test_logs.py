@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 from base64 import b64encode
+from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from bot import logs
-from config.settings import Credentials, Settings
+from bot import correlation, logs
+from config.settings import Credentials, LogSettings, Settings
 
 
 @pytest.mark.parametrize("section", ["telegram", "discord"])
@@ -36,3 +38,59 @@ def test_an_address_without_a_password_hides_nothing() -> None:
 
 def test_the_tokens_of_bare_credentials_are_secrets() -> None:
     assert logs.secrets_of(Credentials.model_validate({"discord_bot_token": "token-of-it"})) == ["token-of-it"]
+
+
+def logged(folder: Path, how: LogSettings, *, secrets: list[str] | None = None) -> tuple[str, str]:
+    """Log one failure inside a turn; returns the file and the console."""
+    console = io.StringIO()
+    file = logs.start(folder, secrets=secrets or [], console=console, how=how)
+    with correlation.turn("0badcafe"):
+        try:
+            int('no key-with-"quotes"-in-it')
+        except ValueError:
+            logging.getLogger("httpx").exception("it %s", "broke", extra={"ms": 12.5, "words": "private"})
+    return file.read_text(), console.getvalue()
+
+
+def test_a_line_of_json_tells_when_who_what_and_to_which_turn_it_belongs(tmp_path: Path) -> None:
+    written, shown = logged(tmp_path, LogSettings(format="json"))
+    (line,) = written.splitlines()
+    told = json.loads(line)
+    assert list(told)[:4] == ["at", "level", "logger", "event"]
+    assert (told["level"], told["logger"], told["event"]) == ("error", "httpx", "it broke")
+    assert (told["turn"], told["ms"]) == ("0badcafe", 12.5)
+    assert "key-with" in told["exception"]
+    assert datetime.fromisoformat(told["at"]).utcoffset() == timedelta(0)
+    assert "words" not in told
+    assert "ERROR httpx: it broke [turn=0badcafe ms=12.5]\nTraceback" in shown
+
+
+def test_a_line_of_text_reads_the_same_in_the_file_as_on_the_console(tmp_path: Path) -> None:
+    written, shown = logged(tmp_path, LogSettings())
+    assert written == shown
+    assert "ERROR httpx: it broke [turn=0badcafe ms=12.5]\nTraceback" in written
+    assert "private" not in written
+
+
+@pytest.mark.parametrize("how", ["text", "json"])
+def test_a_secret_is_blotted_out_of_a_traceback_in_either_form(tmp_path: Path, how: str) -> None:
+    settings = LogSettings.model_validate({"format": how})
+    written, shown = logged(tmp_path, settings, secrets=['key-with-"quotes"-in-it'])
+    assert "quotes" not in written + shown
+    assert "***" in written
+    assert "***" in shown
+
+
+def test_a_turn_has_one_number_and_what_was_begun_in_it_keeps_that() -> None:
+    assert correlation.current() == ""
+    with correlation.turn("11111111"):
+        assert (correlation.current(), correlation.here()) == ("11111111", "11111111")
+    assert correlation.here() != correlation.here()
+
+
+def test_the_level_of_the_settings_is_the_least_that_is_written(tmp_path: Path) -> None:
+    file = logs.start(tmp_path, secrets=[], how=LogSettings(level="warning"))
+    logging.getLogger("bot.test").info("quiet")
+    logging.getLogger("bot.test").warning("loud")
+    assert "loud" in file.read_text()
+    assert "quiet" not in file.read_text()

@@ -219,6 +219,20 @@ async def test_a_message_off_the_record_is_answered_and_what_repeats_it_goes_wit
         assert "What did I just tell you?" in talk.everything_stored()
 
 
+async def test_the_offer_to_forget_a_chat_repeats_nothing_that_was_said_off_the_record(
+    tmp_path: Path, clock: Clock
+) -> None:
+    async with OpenAIServer() as server, talking(tmp_path, clock, server) as talk:
+        server.on(reply="I see.")
+        await talk.say("Off the record: I keep a zebrafinch.")
+        await talk.say("I saw a quokka on the way.")
+        clock.advance(minutes=31)  # The talk is over; the job that erases it has not run yet.
+        offer = await talk.say("/forget this chat")
+        assert "quokka" in offer
+        assert "zebrafinch" not in offer
+        assert "2 of your messages" in offer
+
+
 async def test_remember_keeps_what_is_asked_for_in_a_pause_and_says_so(tmp_path: Path, clock: Clock) -> None:
     async with talking(tmp_path, clock) as talk:
         await talk.say("/pause")

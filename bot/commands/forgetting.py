@@ -182,10 +182,10 @@ class Forgetting:
 
 
 def _examples(plan: Plan) -> Sequence[Message]:
-    """Messages of a person that show what would go; none where memories show it."""
+    """Messages of a person that show what would go; none where memories show it, and none that may not be repeated."""
     if plan.entries and plan.scope.searches:
         return ()
-    return [line for line in plan.lines if line.role == "user"][:LINES]
+    return [line for line in plan.lines if line.role == "user" and not line.fleeting][:LINES]
 
 
 def _moment(since: datetime | None, owner: Account) -> str:
