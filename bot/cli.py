@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from bot import __version__, replay, setup
+from bot import __version__, keeping, replay, setup
 from bot import app as composition
 from bot import calibrate as calibration
 from bot import check as checks
@@ -31,6 +31,7 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
 )
 cli.add_typer(bench, name="bench")
+keeping.add_to(cli)
 
 
 @cli.callback(invoke_without_command=True)

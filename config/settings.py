@@ -287,6 +287,19 @@ class MediaSettings(Section):
     text_tokens: int = Field(4_000, ge=0, description="Most of a text file that goes along with the question, tokens.")
 
 
+class BackupSettings(Section):
+    """``[backup]``: copies the bot makes by itself."""
+
+    every_hours: float = Field(0.0, ge=0, description="Hours between two backups; 0 = none by itself.")
+    keep: int = Field(7, ge=1, description="Backups that stay in the folder; older ones go.")
+    folder: Path | None = Field(
+        None,
+        strict=False,
+        description='Folder they are put in; unset = "backups" in data_dir. Another disk is better.',
+        examples=["/mnt/backup/recollect"],
+    )
+
+
 class TelegramSettings(Section):
     """``[telegram]``: how to reach it."""
 
@@ -368,8 +381,14 @@ class Settings(Credentials):
     conversation: ConversationSettings = ConversationSettings()
     access: AccessSettings = AccessSettings()
     media: MediaSettings = MediaSettings()
+    backup: BackupSettings = BackupSettings()
     telegram: TelegramSettings = TelegramSettings()
     discord: DiscordSettings = DiscordSettings()
+
+    @property
+    def backup_dir(self) -> Path:
+        """Where the bot's own backups are."""
+        return self.backup.folder or self.data_dir / "backups"
 
     @property
     def endpoint(self) -> str | None:

@@ -5,6 +5,13 @@ imported.
 """
 
 from memory.answering import Heard, Waiting
+from memory.backups import Backup, BackupError
+from memory.backups import made_at as backup_made_at
+from memory.backups import name_at as backup_name
+from memory.backups import own as own_backups
+from memory.backups import take as take_backup
+from memory.backups import thin as thin_backups
+from memory.backups import verify as verify_backup
 from memory.block import block, day_of
 from memory.calibrating import Calibration
 from memory.consenting import Choice, Question, Stand
@@ -44,6 +51,8 @@ __all__ = [
     "MATTERS",
     "SCORE_TERMS",
     "AlreadyAskedError",
+    "Backup",
+    "BackupError",
     "Calibration",
     "Choice",
     "DatabaseError",
@@ -75,6 +84,8 @@ __all__ = [
     "Waiting",
     "asks_about_everything",
     "attribute_label",
+    "backup_made_at",
+    "backup_name",
     "block",
     "chinese_script",
     "day_of",
@@ -86,8 +97,12 @@ __all__ = [
     "last_runs",
     "next_time",
     "off_the_record",
+    "own_backups",
     "rests_on_memory",
     "sample_texts",
+    "take_backup",
+    "thin_backups",
+    "verify_backup",
     "wants_forgetting",
     "wants_remembering",
     "zone_named",

@@ -19,6 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from memory.holding import Held, HeldError
 from memory.reader import Reader
 from memory.scrubbing import FEW, MOST_ROUNDS, NOTES, NewFile, discard, forgetting_notes, keys, noting
 from memory.writer import Outcome, Work, Writer
@@ -49,8 +50,9 @@ class DatabaseError(Exception):
 class Database:
     """An open database. Make one with :meth:`open`, end it with :meth:`close`."""
 
-    def __init__(self, path: Path, writer: Writer, reader: Reader) -> None:
+    def __init__(self, path: Path, writer: Writer, reader: Reader, *, held: Held) -> None:
         self.path = path
+        self._held = held
         self._writer = writer
         self._reader = reader
         self._lock = asyncio.Lock()
@@ -65,24 +67,32 @@ class Database:
 
         Raises DatabaseError when the file is damaged, not ours, newer than this program or not writable.
         """
-        try:
-            await asyncio.to_thread(_prepare, path)
-            writer = await _connect(path)
-        except (sqlite3.Error, OSError) as error:
-            raise DatabaseError(f"{path}: {error}. Check that the folder exists and is writable.") from error
-        reader = Reader()
-        try:
-            await reader.open(partial(_reading, path))
-        except BaseException:
-            await writer.close()
-            raise
-        return cls(path, writer, reader)
+        with contextlib.ExitStack() as undo:
+            try:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                held = Held(path.parent)
+                undo.callback(held.release)
+                await asyncio.to_thread(_prepare, path)
+                writer = await _connect(path)
+            except HeldError:
+                raise DatabaseError(f"A restore is under way in {path.parent}: start again when it is done.") from None
+            except (sqlite3.Error, OSError) as error:
+                raise DatabaseError(f"{path}: {error}. Check that the folder exists and is writable.") from error
+            reader = Reader()
+            try:
+                await reader.open(partial(_reading, path))
+            except BaseException:
+                await writer.close()
+                raise
+            undo.pop_all()
+        return cls(path, writer, reader, held=held)
 
     async def close(self) -> None:
         """Wait for a running write, fold the log into the file and close both connections."""
         async with self._scrubbing, self._lock:
             await self._reader.close()
             await self._writer.close()
+            self._held.release()
 
     @property
     def inside(self) -> bool:
