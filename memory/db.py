@@ -12,17 +12,17 @@ import contextlib
 import logging
 import os
 import sqlite3
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import aiosqlite
-
 from memory.holding import Held, HeldError
 from memory.reader import Reader
 from memory.scrubbing import FEW, MOST_ROUNDS, NOTES, NewFile, discard, forgetting_notes, keys, noting
+from memory.writer import Outcome, Work, Writer
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,10 @@ BUSY_SECONDS: Final = 10.0
 PATIENCE_MS: Final = 200
 """How long a rewritten file waits for another process to let go of the old one."""
 PAGE_BYTES: Final = 8_192
+MOST_TOGETHER: Final = 32
+"""Pieces that are written in one commit."""
+STATEMENTS: Final = 512
+"""Statements a connection keeps ready: there are more of them than the 128 that Python keeps by itself."""
 Parameters = Mapping[str, Any] | Sequence[Any]
 
 
@@ -46,7 +50,7 @@ class DatabaseError(Exception):
 class Database:
     """An open database. Make one with :meth:`open`, end it with :meth:`close`."""
 
-    def __init__(self, path: Path, writer: aiosqlite.Connection, reader: Reader, *, held: Held) -> None:
+    def __init__(self, path: Path, writer: Writer, reader: Reader, *, held: Held) -> None:
         self.path = path
         self._held = held
         self._writer = writer
@@ -54,6 +58,8 @@ class Database:
         self._lock = asyncio.Lock()
         self._scrubbing = asyncio.Lock()
         self._inside: asyncio.Task[Any] | None = None
+        self._due: deque[Work[Any]] = deque()
+        self._writing: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, path: Path) -> Database:
@@ -91,12 +97,16 @@ class Database:
     @property
     def inside(self) -> bool:
         """Whether the current task has a transaction open (then it must not await the network)."""
+        if self._writer.here:
+            return True
         return self._inside is not None and not self._reader.here and self._inside is asyncio.current_task()
 
     async def fetch(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """All rows of a query. Inside a transaction it sees that transaction's writes."""
         if self._reader.here:
             return self._reader.rows(sql, parameters)
+        if self._writer.here:
+            return self._writer.rows(sql, parameters)
         if self.inside:
             return list(await self._writer.execute_fetchall(sql, parameters))
         return await self._reader.fetch(sql, parameters)
@@ -110,29 +120,86 @@ class Database:
             return await reading()
         return await self._reader.drive(reading)
 
-    async def execute(self, sql: str, parameters: Parameters = ()) -> int:
-        """Run one write, in the open transaction or one of its own; returns the rows it touched.
+    async def written(self, writing: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run ``writing``, which awaits nothing but this file, in one trip: what it writes is whole or not there.
 
-        One statement is a transaction by itself, so that it goes to the connection's thread and back once. The
-        cursor needs no closing: a write has run to its end when it returns.
+        What others write at the same time shares its commit, so it may be run a second time when that fails; it must
+        leave nothing behind but rows. In a transaction that is open it joins in. Raises as :meth:`transaction`.
         """
         if self.inside:
+            return await writing()
+        work = Work(writing, asyncio.get_running_loop().create_future())
+        self._due.append(work)
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write_due())
+        try:
+            return await asyncio.shield(work.result)
+        except asyncio.CancelledError:
+            if work in self._due:
+                self._due.remove(work)
+            else:
+                await asyncio.wait({work.result})
+            raise
+
+    async def _write_due(self) -> None:
+        """Write what is due, as much of it together as has come meanwhile."""
+        while self._due:
+            async with self._lock:
+                works = [self._due.popleft() for _ in range(min(len(self._due), MOST_TOGETHER))]
+                try:
+                    outcomes = await _uncancelled(self._writer.together(works))
+                except BaseException as error:
+                    outcomes = [Outcome(error=error) for _ in works]
+                    if isinstance(error, asyncio.CancelledError):
+                        raise
+                finally:
+                    for work, outcome in zip(works, outcomes, strict=True):
+                        self._settle(work, outcome)
+
+    def _settle(self, work: Work[Any], outcome: Outcome) -> None:
+        if work.result.done():
+            return
+        error = outcome.error
+        if error is None:
+            work.result.set_result(outcome.value)
+        elif isinstance(error, asyncio.CancelledError):
+            work.result.cancel()
+        else:
+            work.result.set_exception(self._explained(error))
+            work.result.exception()  # Whoever waited may have been cancelled: then nobody asks for it.
+
+    def _explained(self, error: BaseException) -> BaseException:
+        """What a write is said to have failed of."""
+        if not isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
+            return error
+        explained = DatabaseError(f"{self.path} did not take a write: {error}")
+        explained.__cause__ = error
+        return explained
+
+    async def execute(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run one write, in the open transaction or one of its own; returns the rows it touched."""
+        if self._writer.here:
+            return self._writer.change(sql, parameters)
+        if self.inside:
             return (await self._writer.execute(sql, parameters)).rowcount
-        async with self._lock:
-            try:
-                return (await _uncancelled(self._writer.execute(sql, parameters))).rowcount
-            except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:
-                raise DatabaseError(f"{self.path} did not take a write: {error}") from error
+        return await self.written(partial(self.execute, sql, parameters))
 
     async def executemany(self, sql: str, rows: Iterable[Parameters]) -> None:
         """Run one write for each of ``rows``."""
-        async with self.transaction():
+        if self._writer.here:
+            self._writer.change_each(sql, rows)
+        elif self.inside:
             await (await self._writer.executemany(sql, rows)).close()
+        else:
+            await self.written(partial(self.executemany, sql, list(rows)))
 
     async def returning(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """Run one write with a RETURNING clause and give back its rows."""
-        async with self.transaction():
+        if self._writer.here:
+            return self._writer.rows(sql, parameters)
+        if self.inside:
             return list(await self._writer.execute_fetchall(sql, parameters))
+        return await self.written(partial(self.returning, sql, parameters))
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
@@ -155,7 +222,7 @@ class Database:
                 # A cancelled statement still runs in the connection's thread; the rollback queues behind it.
                 await _uncancelled(self._writer.rollback())
                 if isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
-                    raise DatabaseError(f"{self.path} did not take a write: {error}") from error
+                    raise self._explained(error) from error
                 raise
             finally:
                 self._inside = None
@@ -282,19 +349,23 @@ _PRAGMAS: Final = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = O
 
 def _reading(path: Path) -> sqlite3.Connection:
     """A connection that cannot write, to be used in the thread that opened it."""
-    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
-    connection.row_factory = sqlite3.Row
+    connection = _opened(path)
     for pragma in (*_PRAGMAS, "query_only = ON"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     return connection
 
 
-async def _connect(path: Path) -> aiosqlite.Connection:
-    connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
-    connection.row_factory = sqlite3.Row
+async def _connect(path: Path) -> Writer:
+    connection = await Writer(partial(_opened, path))
     for pragma in _PRAGMAS:
         # Fetched to the end: a statement left open would forbid the VACUUM of an erasure.
         await connection.execute_fetchall(f"PRAGMA {pragma}")
+    return connection
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS, cached_statements=STATEMENTS)
+    connection.row_factory = sqlite3.Row
     return connection
 
 
