@@ -319,7 +319,9 @@ class Agent:
 
     async def _stream(self, model: LLM, turn: Exchange, sink: Sink) -> Outcome:
         with _timed(turn.trace, "model"):
-            async with aclosing(model.stream(turn.trace.request, max_tokens=self._reply_tokens)) as stream:
+            async with aclosing(
+                model.stream(turn.trace.request, max_tokens=self._reply_tokens, whose=turn.owner.no)
+            ) as stream:
                 try:
                     async for text in stream:
                         await sink.show(text)

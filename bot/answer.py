@@ -13,6 +13,8 @@ from bot.text import is_blank
 Finish = Literal["stop", "length", "cut", "empty"]
 
 _LENGTH_REASONS: Final = frozenset({"length", "max_tokens", "model_length"})
+MOST_CHARACTERS: Final = 200_000
+"""Of one answer, thinking included: more than any model is let write here. An endpoint that minds no limit is left."""
 _FILTER_REASONS: Final = frozenset({"content_filter", "sensitive", "safety"})
 
 
@@ -45,6 +47,16 @@ class Reading:
     def finished(self) -> bool:
         """Whether the endpoint said that the answer is over."""
         return self._reason is not None
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything of an answer has come."""
+        return self._answered
+
+    @property
+    def overflows(self) -> bool:
+        """Whether the answer is longer than any is let be; it ends here."""
+        return len(self._answer) > MOST_CHARACTERS
 
     @property
     def visible(self) -> str:
@@ -88,6 +100,8 @@ class Reading:
         return Outcome(text, "cut" if error else self._finish(), *self._tokens, error=error)
 
     def _finish(self) -> Finish:
+        if self.overflows:
+            return "length"
         if self._reason is None or self._reason in _FILTER_REASONS:
             return "cut"
         return "length" if self._reason in _LENGTH_REASONS else "stop"
@@ -95,7 +109,7 @@ class Reading:
     def _take_choice(self, choice: Mapping[str, Any]) -> None:
         part = choice.get("delta") or choice.get("message")
         if isinstance(part, dict):
-            self._answer.add(_words(part.get("content")))
+            self._answer.add(_words(part.get("content"))[: MOST_CHARACTERS + 1])
         if reason := choice.get("finish_reason"):
             self._reason = str(reason).lower()
 

@@ -10,7 +10,8 @@ import locale
 import logging
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterable
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -135,16 +136,22 @@ async def _delivered(adapter: Adapter, owed: Owed) -> bool:
 
 @contextlib.asynccontextmanager
 async def built(
-    settings: Settings, *, clock: Clock = utc_now, sleep: Sleep = asyncio.sleep, watch: Watcher | None = None
+    settings: Settings,
+    *,
+    clock: Clock = utc_now,
+    sleep: Sleep = asyncio.sleep,
+    watch: Watcher | None = None,
+    ticks: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[App]:
     """Put the bot together from ``settings``; on leaving, writes are finished and connections closed.
 
-    ``sleep`` lets the seconds of a quiet time pass, by whatever ``clock`` goes.
+    ``sleep`` lets the seconds of a quiet time pass, by whatever ``clock`` goes; ``ticks`` gives seconds that only
+    ever grow, whatever becomes of the clock.
 
     Raises SettingsError when settings do not go together, DatabaseError when the file cannot be used.
     """
     async with contextlib.AsyncExitStack() as stack:
-        model = chat_model(settings)
+        model = chat_model(settings, ticks=ticks)
         if model is not None:
             stack.push_async_callback(model.aclose)
         embedder = _embedder(settings)
@@ -168,7 +175,7 @@ async def built(
         yield App(settings, memory, agent, clock, sleep)
 
 
-def chat_model(settings: Settings) -> LLM | None:
+def chat_model(settings: Settings, *, ticks: Callable[[], float] = time.monotonic) -> LLM | None:
     """The chat model of the settings, None when no endpoint is set. Raises SettingsError for half a setting."""
     if settings.endpoint is None:
         return None
@@ -176,7 +183,7 @@ def chat_model(settings: Settings) -> LLM | None:
         raise SettingsError("OPENAI_MODEL is missing: name the model of your endpoint, or run `python -m bot init`.")
     key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else None
     try:
-        return LLM(settings.endpoint, key, settings.openai_model, settings.model)
+        return LLM(settings.endpoint, key, settings.openai_model, settings.model, ticks=ticks)
     except ValueError as error:
         raise SettingsError(str(error)) from error
 

@@ -179,7 +179,7 @@ class EndpointEmbedder:
     async def _request(self, texts: Sequence[str]) -> list[Vector | None]:
         body = {"model": self._name, "input": list(texts), **self._options}
         try:
-            answer = await self._connection.post("/embeddings", body)
+            answer = await self._connection.post("/embeddings", body, whose=tuple(texts))
         except LLMError as refusal:
             unknown = [name for name in self._options if name in refusal.detail]
             if refusal.kind != "refused" or not unknown:

@@ -19,6 +19,7 @@ Kind = Literal[
     "refused",
     "no_images",
     "bad_answer",
+    "resting",
 ]
 
 HINTS: Final[dict[Kind, str]] = {
@@ -35,8 +36,12 @@ HINTS: Final[dict[Kind, str]] = {
     "under [media] in recollect.toml",
     "bad_answer": "that is no answer of an OpenAI-compatible endpoint: check OPENAI_BASE_URL "
     "(a missing /v1 often leads to a web page)",
+    "resting": "the endpoint failed again and again and is left alone for a while: the log says how; it is tried again "
+    "by itself",
 }
 """What an operator can do, by kind of failure."""
+TROUBLE: Final[frozenset[Kind]] = frozenset({"rate_limited", "overloaded", "timeout", "unreachable"})
+"""Failures of the endpoint itself, whatever it was asked."""
 
 _DETAIL_LIMIT: Final = 300
 """Characters of the endpoint's own words that ``check`` and ``init`` show."""

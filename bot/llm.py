@@ -1,34 +1,30 @@
-"""The chat model behind any OpenAI-compatible endpoint. The SDK is known to this file alone."""
+"""The chat model behind any OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
+import time
 from base64 import b64decode
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from ipaddress import ip_address
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeVar
-from urllib.parse import urlsplit
-
-import httpx2
-import openai
+from typing import Any, Final, Literal, Self
 
 from bot.answer import Finish, Outcome, Reading
+from bot.connection import FAILURES, Connection, Events, Opened, tell
 from bot.dialect import Dialect, response_format
 from bot.endpoint import (
     ContextTooLong,
     LLMError,
     PicturesRefused,
-    failure,
     normalise_base_url,
     picture_refusal,
 )
 from bot.media import Content, Picture, as_content
 from bot.text import clean
 from config.settings import ModelSettings
-from memory.ports import CompleterUnavailable, Completion
+from memory.ports import CompleterResting, CompleterUnavailable, Completion
 
 __all__ = [
     "LLM",
@@ -44,12 +40,12 @@ __all__ = [
 
 Messages = Sequence[Mapping[str, Content]]
 Explain = Callable[[Exception], LLMError]
-Events = openai.AsyncStream[object]
 
-CONNECT_SECONDS: Final = 5.0
-"""Longest wait for a connection; a machine that is up answers in far less."""
 TAIL_SECONDS: Final = 2.0
 """Longest wait for what may follow the end of an answer (the token count)."""
+MOST_SILENCES: Final = 10
+"""Times the longest silence: the time of a whole answer. A slow machine writes 1,000 tokens in that; one that drips
+word by word, each within the silence, holds nobody for hours."""
 _PROBE_TOKENS: Final = 512
 """Room for the answer to a probe; some models think aloud before they say yes."""
 _PROBE_SCHEMA: Final[dict[str, Any]] = {
@@ -69,82 +65,9 @@ _PROBE_PICTURE: Final = Picture(
 """A red square of 64 by 64; some models refuse pictures of a few pixels."""
 _FINISHES: Final[dict[Finish, Literal["stop", "length", "other"]]] = {"stop": "stop", "length": "length"}
 
-_FAILURES: Final = (openai.OpenAIError, httpx2.HTTPError, ValueError, TimeoutError)
-"""What the SDK lets out of a request: its own errors, raw transport errors, undecodable bodies."""
-
 _END: Final = object()
-_T = TypeVar("_T")
 
 log = logging.getLogger(__name__)
-
-
-class Connection:
-    """Requests to one endpoint. Failures come out as LLMError, which never holds the key.
-
-    The SDK retries what fails in passing and honours Retry-After; it is the only layer that does.
-    ``timeout`` (seconds) bounds a request with all its retries. Raises ValueError for an unusable
-    address or key.
-    """
-
-    def __init__(self, base_url: str, api_key: str | None, *, timeout: float, retries: int) -> None:
-        self.base_url = normalise_base_url(base_url)
-        if self.base_url != base_url.strip().rstrip("/"):
-            log.info("OPENAI_BASE_URL is used as %s", self.base_url)
-        self._key = (api_key or "").strip()
-        if not (self._key.isascii() and self._key.isprintable()):
-            raise ValueError("OPENAI_API_KEY must be plain ASCII on one line: copy it again")
-        self._timeout = timeout
-        self._client = openai.AsyncOpenAI(
-            base_url=self.base_url,
-            api_key=self._key or "none",
-            max_retries=retries,
-            timeout=openai.Timeout(timeout, connect=min(CONNECT_SECONDS, timeout)),
-            http_client=openai.DefaultAsyncHttpxClient(trust_env=not _is_loopback(self.base_url)),
-        )
-
-    async def get(self, path: str) -> object:
-        """GET ``path`` and return the decoded body, whatever it is. Raises LLMError."""
-        return await self._bounded(self._client.get(path, cast_to=object))
-
-    async def post(self, path: str, body: Mapping[str, Any]) -> object:
-        """POST ``body`` as JSON and return the decoded body of the answer. Raises LLMError."""
-        return await self._bounded(self._client.post(path, body=dict(body), cast_to=object))
-
-    async def open(self, path: str, body: Mapping[str, Any]) -> Events:
-        """POST ``body`` and return the answer as a stream of decoded events. Raises LLMError."""
-        request = self._client.post(path, body=dict(body), cast_to=object, stream=True, stream_cls=Events)
-        return await self._bounded(request)
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._client.close()
-
-    async def _bounded(self, request: Awaitable[_T]) -> _T:
-        try:
-            async with asyncio.timeout(self._timeout):
-                return await request
-        except _FAILURES as error:
-            problem = self.explain(error)
-        raise problem
-
-    def explain(self, error: Exception) -> LLMError:
-        """Return the LLMError for what a request raised."""
-        return self._explain(error).hide(self._key)
-
-    def _explain(self, error: Exception) -> LLMError:
-        match error:
-            case LLMError():
-                return error
-            case TimeoutError() | openai.APITimeoutError() | httpx2.TimeoutException():
-                return LLMError("timeout", f"nothing for {self._timeout:g} s from {self.base_url}")
-            case openai.APIConnectionError() | httpx2.HTTPError():
-                return LLMError("unreachable", f"{self.base_url}: {error.__cause__ or error}")
-            case openai.APIError():
-                status = error.status_code if isinstance(error, openai.APIStatusError) else None
-                words = error.body if isinstance(error.body, str) and error.body else error.message
-                return failure(words, status=status, codes=(error.code, error.type))
-            case _:
-                return LLMError("bad_answer", str(error))
 
 
 class Stream:
@@ -156,10 +79,11 @@ class Stream:
     raised when nothing visible came of it. Use it as a context manager, or ``aclose`` it when leaving early.
     """
 
-    def __init__(self, opening: Callable[[], Awaitable[Events]], explain: Explain, silence: float) -> None:
+    def __init__(self, opening: Callable[[], Awaitable[Opened]], explain: Explain, silence: float) -> None:
         self._opening = opening
         self._explain = explain
         self._silence = silence
+        self._until = 0.0
         self._reading = Reading()
         self._outcome: Outcome | None = None
         self._frames = self._grow()
@@ -188,20 +112,30 @@ class Stream:
         return self._outcome or Outcome(self._reading.visible, "cut")
 
     async def _grow(self) -> AsyncGenerator[str, None]:
-        events = await self._opening()
+        opened = await self._opening()
+        self._until = asyncio.get_running_loop().time() + MOST_SILENCES * self._silence
         problem: LLMError | None = None
         shown = ""
         try:
-            async for event in self._events(events):
+            async for event in self._events(opened.events):
+                first = not self._reading.begun
                 self._reading.take(event)
+                if first:
+                    opened.ticket.answered()
                 frame = self._reading.visible
                 if frame and frame != shown:
                     yield frame
                     shown = frame
-        except (*_FAILURES, LLMError) as error:
-            problem = None if self._reading.finished else self._explain(error)
+                if self._reading.overflows:
+                    break
+        except (*FAILURES, LLMError) as error:
+            known = self._explain(error)
+            if not self._reading.begun:
+                tell(opened.ticket, known)
+            problem = None if self._reading.finished else known
         finally:
-            await events.close()
+            opened.ticket.leave()
+            await opened.events.close()
         self._outcome = self._reading.outcome(problem)
 
     async def _events(self, events: Events) -> AsyncIterator[object]:
@@ -214,36 +148,57 @@ class Stream:
             raise LLMError("bad_answer", "a web page")
         else:
             while True:
-                async with asyncio.timeout(TAIL_SECONDS if self._reading.finished else self._silence):
+                async with asyncio.timeout_at(self._patience()):
                     event = await anext(events, _END)
                 if event is _END:
                     return
                 yield event
 
+    def _patience(self) -> float:
+        """Until when the next event is waited for, by the loop's time."""
+        now = asyncio.get_running_loop().time()
+        return min(self._until, now + (TAIL_SECONDS if self._reading.finished else self._silence))
+
 
 class LLM:
     """One model at one endpoint; a ``memory.ports.Completer`` as well.
 
-    Raises ValueError for an unusable address or key, with the setting's name.
+    ``ticks`` gives seconds that only ever grow. Raises ValueError for an unusable address or key, with the
+    setting's name.
     """
 
-    def __init__(self, base_url: str, api_key: str | None, model: str, settings: ModelSettings) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str | None,
+        model: str,
+        settings: ModelSettings,
+        *,
+        ticks: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.model = model
         self._settings = settings
         self._dialect = Dialect()
-        self._connection = Connection(base_url, api_key, timeout=settings.timeout_seconds, retries=settings.retries)
+        self._connection = Connection(
+            base_url, api_key, timeout=settings.timeout_seconds, retries=settings.retries, ticks=ticks
+        )
+
+    @property
+    def resting(self) -> bool:
+        """Whether the endpoint failed again and again and is not asked for a while."""
+        return self._connection.circuit.resting
 
     @property
     def base_url(self) -> str:
         """The address in use."""
         return self._connection.base_url
 
-    def stream(self, messages: Messages, *, max_tokens: int) -> Stream:
-        """Answer ``messages`` (role and content each) in at most ``max_tokens`` tokens.
+    def stream(self, messages: Messages, *, max_tokens: int, whose: Hashable = None) -> Stream:
+        """Answer ``messages`` (role and content each) in at most ``max_tokens`` tokens, for ``whose`` sake.
 
         The stream raises PicturesRefused when there were pictures and the endpoint may want none.
         """
-        return self._stream(messages, {}, max_tokens)
+        return self._stream(messages, {}, max_tokens, whose)
 
     async def complete(
         self,
@@ -255,12 +210,12 @@ class LLM:
         """Answer in one piece, as JSON of ``schema`` where the endpoint can; see ``memory.ports.Completer``.
 
         Where it cannot, the prompt alone must ask for the form. ``tokens`` counts both directions.
-        Raises CompleterUnavailable.
+        Raises CompleterUnavailable, CompleterResting when it was not even asked.
         """
         try:
             outcome = await self._complete(messages, schema, max_tokens)
         except LLMError as error:
-            raise CompleterUnavailable(str(error)) from error
+            raise (CompleterResting if error.kind == "resting" else CompleterUnavailable)(str(error)) from error
         tokens_in, tokens_out = outcome.tokens_in or 0, outcome.tokens_out or 0
         finish = _FINISHES.get(outcome.finish, "other")
         return Completion(outcome.text, finish, tokens_in + tokens_out, tokens_in, tokens_out)
@@ -304,7 +259,7 @@ class LLM:
     ) -> None:
         await self.aclose()
 
-    def _stream(self, messages: Messages, extra: Mapping[str, Any], max_tokens: int) -> Stream:
+    def _stream(self, messages: Messages, extra: Mapping[str, Any], max_tokens: int, whose: Hashable = None) -> Stream:
         fields = {
             "model": self.model,
             "messages": [{name: _sendable(content) for name, content in message.items()} for message in messages],
@@ -315,16 +270,17 @@ class LLM:
         }
         pictured = any(isinstance(message["content"], list) for message in messages)
         explain = self._explain_pictured if pictured else self._connection.explain
-        return Stream(lambda: self._open(fields, max_tokens, explain), explain, self._settings.timeout_seconds)
+        caller = str(messages[-1]["content"]) if whose is None else whose
+        return Stream(lambda: self._open(fields, max_tokens, explain, caller), explain, self._settings.timeout_seconds)
 
     def _explain_pictured(self, error: Exception) -> LLMError:
         return picture_refusal(self._connection.explain(error))
 
-    async def _open(self, fields: Mapping[str, Any], max_tokens: int, explain: Explain) -> Events:
+    async def _open(self, fields: Mapping[str, Any], max_tokens: int, explain: Explain, whose: Hashable) -> Opened:
         while True:
             body = self._dialect.phrase(fields, max_tokens=max_tokens)
             try:
-                return await self._connection.open("/chat/completions", body)
+                return await self._connection.open("/chat/completions", body, whose=whose)
             except LLMError as refusal:
                 if not self._dialect.learn(refusal, body):
                     raise explain(refusal) from None
@@ -359,12 +315,3 @@ async def _drain(stream: Stream) -> Outcome:
     async for _ in stream:
         pass
     return stream.outcome
-
-
-def _is_loopback(base_url: str) -> bool:
-    """Whether a server on this very machine is meant; a proxy from the environment must not come between."""
-    host = urlsplit(base_url).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -67,6 +67,9 @@ class GrowingAnswer:
         """Append a piece as it came from the model."""
         self._raw += piece
 
+    def __len__(self) -> int:
+        return len(self._raw)
+
     def visible(self, *, complete: bool = False) -> str:
         """Return the whole visible text so far; ``complete`` True once nothing follows."""
         return visible(self._raw, complete=complete)

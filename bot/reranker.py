@@ -41,7 +41,7 @@ class EndpointReranker:
         documents = [clean(text)[:LONGEST] for text in texts]
         body = {"model": self._model, "query": clean(query)[:LONGEST], "documents": documents, "top_n": len(documents)}
         try:
-            answer = await self._connection.post("/rerank", body)
+            answer = await self._connection.post("/rerank", body, whose=query)
         except LLMError as error:
             raise RerankerUnavailable(str(error)) from error
         return _in_order(answer, len(documents))

@@ -24,7 +24,7 @@ from memory.embedding import Embeddings
 from memory.model import Account, Candidate, Decision, Entry
 from memory.nearness import Nearness
 from memory.offloop import off_loop
-from memory.ports import Clock, Completer, CompleterUnavailable, Completion
+from memory.ports import Clock, Completer, CompleterResting, CompleterUnavailable, Completion
 from memory.reconcile import Gate, Shelf
 from memory.reserve import Reserve
 from memory.second_look import SecondLook
@@ -297,6 +297,10 @@ class Distiller:
 
         The second is certain when others were answered in between; only then does the try count against them.
         """
+        if isinstance(error, CompleterResting):
+            # Nobody asked anything: it says nothing of these lines, neither now nor when others are answered.
+            await self._fail(task, "unavailable", counts=False)
+            return DistilReport("unavailable", "unavailable", messages=len(task.covered))
         key = (task.owner.no, task.batch.session)
         before = self._missed.get(key)
         self._missed[key] = _Misses((before.count if before else 0) + 1, self._answered)

@@ -57,6 +57,10 @@ class CompleterUnavailable(Exception):
     """No model, or it cannot answer now. ``str()`` is for the log, never for a person."""
 
 
+class CompleterResting(CompleterUnavailable):
+    """The model was not even asked: it failed again and again and is left alone for a while."""
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """A model's whole answer, reasoning already removed. ``cut`` is True when it did not end by itself.

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
@@ -100,14 +100,14 @@ class Kill:
 
 
 class Nursery:
-    """A process that has everything imported and starts bots, one at a time."""
+    """A process that has everything imported and starts bots, one at a time; ``module`` is what it runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = "tests.faults_bot") -> None:
         ours = ("OPENAI_", "TELEGRAM_", "DISCORD_", "RECOLLECT_")
         surroundings = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         surroundings |= {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults_bot"],
+            [sys.executable, "-m", module],
             env=surroundings,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -135,21 +135,10 @@ class Nursery:
         return int(await asyncio.to_thread(self._process.stdout.readline))
 
 
-class Bot:
-    """The bot's process; every one of a story works in the same folder. ``codes`` are exit codes but for kills."""
+class Process:
+    """A process that is started by an order again and again. ``codes`` are exit codes but for kills."""
 
-    def __init__(self, nursery: Nursery, folder: Path, skies: Skies, quiet_seconds: float) -> None:
-        told = SETTINGS.format(telegram=skies.telegram.base_url, quiet=quiet_seconds)
-        (folder / "recollect.toml").write_text(told, encoding="utf-8")
-        rest, gateway = skies.discord.addresses
-        surroundings = {
-            "TELEGRAM_BOT_TOKEN": skies.telegram.token,
-            "DISCORD_BOT_TOKEN": skies.discord.token,
-            "OPENAI_BASE_URL": skies.model.base_url,
-            "OPENAI_MODEL": "scripted",
-            "OPENAI_API_KEY": KEY,
-        }
-        order = {"folder": str(folder), "surroundings": surroundings, "rest": rest, "gateway": gateway}
+    def __init__(self, nursery: Nursery, order: Mapping[str, Any]) -> None:
         self._order = json.dumps(order)
         self._nursery = nursery
         self._pid = 0
@@ -181,6 +170,24 @@ class Bot:
         self._pid = 0
         if code != -signal.SIGKILL:
             self.codes.append(code)
+
+
+class Bot(Process):
+    """The bot's process; every one of a story works in the same folder."""
+
+    def __init__(self, nursery: Nursery, folder: Path, skies: Skies, quiet_seconds: float) -> None:
+        told = SETTINGS.format(telegram=skies.telegram.base_url, quiet=quiet_seconds)
+        (folder / "recollect.toml").write_text(told, encoding="utf-8")
+        rest, gateway = skies.discord.addresses
+        surroundings = {
+            "TELEGRAM_BOT_TOKEN": skies.telegram.token,
+            "DISCORD_BOT_TOKEN": skies.discord.token,
+            "OPENAI_BASE_URL": skies.model.base_url,
+            "OPENAI_MODEL": "scripted",
+            "OPENAI_API_KEY": KEY,
+        }
+        order = {"folder": str(folder), "surroundings": surroundings, "rest": rest, "gateway": gateway}
+        super().__init__(nursery, order)
 
 
 class Story:

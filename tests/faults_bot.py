@@ -8,9 +8,12 @@ they are set here and nowhere in the product.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import ssl
 import sys
+from collections.abc import Callable, Mapping, Sequence
 
 import yarl
 from discord.gateway import DiscordWebSocket
@@ -18,11 +21,32 @@ from discord.http import Route
 
 import bot.adapters.discord
 import bot.adapters.telegram  # noqa: F401 - what `run` would load
+from bot.app import utc_now
 from bot.cli import main
+from bot.commands import specs
+from bot.llm import LLM
+from bot.tokens import token_counter
+from config.settings import ModelSettings
+from memory import rules
 
 
-def serve() -> None:
-    """Start a bot for each line of the standard input, one at a time."""
+def warm() -> None:
+    """Load what every bot loads when it is first needed: tables, phrases, rules, parts of the SDKs."""
+    ssl.SSLContext.load_verify_locations = _trust_nobody  # type: ignore[method-assign]
+    LLM("http://127.0.0.1:1/v1", None, "scripted", ModelSettings())
+    specs()
+    token_counter("scripted")("one")
+    rules.candidates("I am allergic to nuts.", message_id=1, at=utc_now(), language_hint="en", zone="UTC")
+    gc.collect()
+    gc.freeze()
+
+
+def _trust_nobody(*_: object, **__: object) -> None:
+    """Load no certificates, which takes longer than all else: nothing here is encrypted."""
+
+
+def serve(be: Callable[..., None]) -> None:
+    """Fork a process for each line of the standard input, one at a time; it shall ``be`` what the line says."""
     for line in os.fdopen(os.dup(0), "rb", buffering=0):
         pid = os.fork()
         if pid == 0:
@@ -34,19 +58,25 @@ def serve() -> None:
         sys.stdout.flush()
 
 
-def be(folder: str, surroundings: dict[str, str], rest: str, gateway: str) -> None:
+def be(folder: str, surroundings: Mapping[str, str], rest: str, gateway: str) -> None:
     """Be the bot."""
     Route.BASE = rest
     DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway)
+    obey(["run"], folder, surroundings)
+
+
+def obey(words: Sequence[str], folder: str, surroundings: Mapping[str, str]) -> None:
+    """Carry out a command line in ``folder``, as a process of its own would; what it prints goes into a file there."""
     os.chdir(folder)
     os.environ.update(surroundings)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     printed = os.open("stderr.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(printed, 1)
     os.dup2(printed, 2)
-    sys.argv = ["recollect", "run"]
+    sys.argv = ["recollect", *words]
     main()
 
 
 if __name__ == "__main__":
-    serve()
+    warm()
+    serve(be)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -152,6 +153,7 @@ async def talking(
     data_dir: Path, clock: Clock, server: OpenAIServer | None = None, **settings: Any
 ) -> AsyncIterator[Talk]:
     """Start the bot over ``data_dir``, with the model of ``server`` if there is one."""
+    ticks = settings.pop("ticks", time.monotonic)
     model = {"timeout_seconds": 5.0, "retries": 2} | settings.pop("model", {})
     if server is not None:
         settings |= {"openai_base_url": server.base_url, "openai_model": "scripted"}
@@ -165,5 +167,5 @@ async def talking(
         **settings,
     )
     traces: list[TurnTrace] = []
-    async with built(chosen, clock=clock, watch=traces.append) as app:
+    async with built(chosen, clock=clock, watch=traces.append, ticks=ticks) as app:
         yield Talk(app, clock, traces)

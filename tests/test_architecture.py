@@ -48,7 +48,8 @@ ALLOWED: Mapping[str, tuple[str, ...]] = {
 KEPT_TO: Mapping[str, tuple[str, ...]] = {
     "telegram": ("bot.adapters.telegram", "bot.adapters.telegram.*"),
     "discord": ("bot.adapters.discord", "bot.adapters.discord.*"),
-    "openai": ("bot.llm", "bot.embedders"),
+    "openai": ("bot.connection",),
+    "pybreaker": ("bot.circuit",),
     "apscheduler": ("bot.scheduler",),
     "typer": ("bot.cli", "bot.border", "bot.keeping", "bot.bench.commands", "bot.setup"),
     "pyromark": ("bot.commonmark",),
@@ -166,8 +167,8 @@ def test_the_house_keeps_its_rules() -> None:
         ({"bot.adapters.console": "from ..agent import Agent"}, "bot.adapters.console, line 1: imports bot.agent;"),
         ({"bot.adapters.console": "import telegram.ext"}, "telegram is for bot.adapters.telegram, "),
         ({"bot.app": "from discord import Client"}, "discord is for bot.adapters.discord, "),
-        ({"bot.agent": "import openai"}, "openai is for bot.llm, bot.embedders alone"),
-        ({"memory.embedding": "import openai"}, "openai is for bot.llm, bot.embedders alone"),
+        ({"bot.agent": "import openai"}, "openai is for bot.connection alone"),
+        ({"memory.embedding": "import openai"}, "openai is for bot.connection alone"),
         ({"bot.app": "from apscheduler.triggers import cron"}, "apscheduler is for bot.scheduler alone"),
         ({"bot.check": "import typer"}, "typer is for bot.cli, bot.border, bot.keeping, "),
 

@@ -228,6 +228,10 @@ class OpenAIServer:
         """Append a fault; the keys are the fields of :class:`Fault`."""
         self._faults.append(Fault(**row))
 
+    def mend(self) -> None:
+        """Nothing goes wrong from now on."""
+        self._faults.clear()
+
     def embed_with(
         self,
         function: EmbedFunction,
