@@ -356,7 +356,8 @@ def _reading(path: Path) -> sqlite3.Connection:
 
 
 async def _connect(path: Path) -> Writer:
-    connection = await Writer(partial(_opened, path))
+    connection = Writer(partial(_opened, path))
+    await connection
     for pragma in _PRAGMAS:
         # Fetched to the end: a statement left open would forbid the VACUUM of an erasure.
         await connection.execute_fetchall(f"PRAGMA {pragma}")

@@ -66,7 +66,8 @@ class Writer(aiosqlite.Connection):
 
     async def together(self, works: Sequence[Work[Any]]) -> list[Outcome]:
         """Write pieces in one trip and, if all goes well, in one commit; what came of each, in their order."""
-        return cast("list[Outcome]", await self._execute(self._all, works))
+        in_thread = cast("Callable[..., Coroutine[Any, Any, list[Outcome]]]", self._execute)
+        return await in_thread(self._all, works)
 
     def _all(self, works: Sequence[Work[Any]]) -> list[Outcome]:
         self._driving = threading.get_ident()

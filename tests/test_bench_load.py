@@ -93,6 +93,15 @@ async def test_a_command_must_be_obeyed_and_talk_may_be_put_off_politely() -> No
     assert judge.verdict() == {}
 
 
+async def test_whoever_was_put_off_a_moment_ago_is_not_told_again() -> None:
+    judge, (first, second, other) = hall(due(1, 1), due(1, 2), due(2, 1))
+    await first.send(Reply(phrase("error.busy", "en")))
+    for sink in (first, second, other):
+        await sink.done()
+    assert judge.verdict() == {"messages lost": 1}
+    assert [told.fate for told in judge.told.values()] == ["refused", "refused", None]
+
+
 async def test_a_failure_is_no_answer() -> None:
     judge, (talk,) = hall(due(1, 1))
     await talk.send(Reply(phrase("error.model", "en", number="123abc")))

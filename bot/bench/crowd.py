@@ -10,7 +10,7 @@ import asyncio
 import json
 import random
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -18,7 +18,8 @@ import httpx2
 
 from bot.bench.day import LIVES, TALK
 from bot.bench.proposals import fact, is_distillation, one_line
-from bot.llm import LLM, Events, LLMError, Messages, Stream
+from bot.connection import Events, Opened
+from bot.llm import LLM, LLMError, Messages, Stream
 from config.settings import ModelSettings
 from memory.model import SELF
 from memory.ports import Completion
@@ -106,12 +107,13 @@ class ScriptedModel(LLM):
         self._seconds = seconds
         self.strange = self.answered = self.distilled = self.asked_about_pairs = 0
 
-    def stream(self, messages: Messages, *, max_tokens: int) -> Stream:
+    def stream(self, messages: Messages, *, max_tokens: int, whose: Hashable = None) -> Stream:
         """Answer the signs behind the last answer of the request."""
         del max_tokens
+        ticket = self._connection.circuit.ticket(whose)
 
-        async def opened() -> Events:
-            return cast("Events", _Answer(self._pieces(messages), self._seconds))
+        async def opened() -> Opened:
+            return Opened(cast("Events", _Answer(self._pieces(messages), self._seconds)), ticket)
 
         return Stream(opened, _never, silence=60.0)
 

@@ -6,6 +6,7 @@ Strict: an answer belongs to one message, comes once, names what it answers in o
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,11 +14,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
+from bot.apologies import APOLOGY_EVERY
 from bot.bench.crowd import Due, Sign, signs
 from bot.message import ChatRef, CommandSpec, Incoming, Posted, Reply, Seen, Sink, Submit
 from config.locales import phrase
 
 PLATFORM: Final = "bench"
+TOLD_SECONDS: Final = APOLOGY_EVERY.total_seconds()
+"""How long a person who was told that there is too much to do is not told again."""
 
 Fate = Literal["answered", "obeyed", "refused", "failed"]
 """What became of a message: answered by the model, obeyed, answered that there is too much to do, or that it failed."""
@@ -32,6 +36,8 @@ class Told:
     fate: Fate | None = None
     waited: float = 0.0
     ended: int = 0
+    put_off: bool = False
+    """Whether its person was told shortly before that there is too much to do."""
 
 
 @dataclass
@@ -55,6 +61,7 @@ class Hall:
     """Set when everything was handed in."""
     due_over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the last message was written, handed in or not."""
+    _refused: dict[int, float] = field(default_factory=dict)
     _newest: dict[int, int] = field(default_factory=dict)
 
     async def run(self, submit: Submit, commands: tuple[CommandSpec, ...], seen: Seen) -> None:
@@ -118,6 +125,8 @@ class Hall:
         else:
             busy = reply.text == phrase("error.busy", told.due.language)
             self._settle(told, "refused" if busy else "failed", at)
+            if busy:
+                self._refused[person] = at
         if told.fate != "refused" and number < self._newest.get(person, 0):
             self.wrong["a reply after one to a later message"] += 1
         if told.fate != "refused":
@@ -136,12 +145,20 @@ class Hall:
             elif other.fate is None:
                 self._settle(other, "answered", at)
 
+    def end(self, told: Told) -> None:
+        """Note that a message is over; without a reply it may be one with a later one, or was put off before."""
+        told.ended += 1
+        told.put_off = time.perf_counter() - self._refused.get(told.due.sign[0], -math.inf) < TOLD_SECONDS
+
     def _settle(self, told: Told, fate: Fate, at: float) -> None:
         told.fate, told.waited = fate, at - self.began - told.due.at
 
     def verdict(self) -> Counter[str]:
         """What must not be, once everything should be over."""
         wrong = Counter(self.wrong)
+        for told in self.told.values():
+            if told.fate is None and told.put_off:
+                told.fate = "refused"
         wrong["messages lost"] = sum(told.fate is None for told in self.told.values())
         wrong["messages that were answered with a failure"] = sum(told.fate == "failed" for told in self.told.values())
         wrong["messages ended not once"] = sum(told.ended != 1 for told in self.told.values())
@@ -188,7 +205,7 @@ class Answered:
 
     async def done(self) -> None:
         """Note that it is over."""
-        self.told.ended += 1
+        self.hall.end(self.told)
 
     @property
     def _id(self) -> str:
