@@ -149,15 +149,17 @@ class Played:
 
 async def play(plan: Plan, folder: Path) -> Played:
     """Have everybody write and be answered, in a file in ``folder``."""
+    started = time.perf_counter()
     model, lag, resources = ScriptedModel(plan.model_seconds), Lag(), Resources()
     hall = Hall(schedule(chats=plan.chats, rate=plan.rate, seconds=plan.seconds))
     async with _built(plan, folder, model) as app:
         keep_out_of_collections()
         app.scheduler.start()
-        used, began = thread_seconds(), time.perf_counter()
-        watching = [asyncio.create_task(lag.watch()), asyncio.create_task(resources.watch(app.memory))]
-        serving = asyncio.create_task(app.serve(hall))
+        serving, watching = asyncio.create_task(app.serve(hall)), list[asyncio.Task[None]]()
         try:
+            await hall.up.wait()
+            used, began = thread_seconds(), time.perf_counter()
+            watching += [asyncio.create_task(lag.watch()), asyncio.create_task(resources.watch(app.memory))]
             await asyncio.sleep(plan.seconds * DAILY_AT)
             app.daily_due = True
             await hall.due_over.wait()
@@ -179,7 +181,7 @@ async def play(plan: Plan, folder: Path) -> Played:
         jobs = {run.name: {**run.counts, "failures": run.failures} for run in await app.memory.job_runs()}
     gc.unfreeze()
     shares = {name: round(seconds / elapsed, 3) for name, seconds in threads.items()}
-    return Played(hall, model, lag, resources, backlog, shares, time.perf_counter() - began, jobs)
+    return Played(hall, model, lag, resources, backlog, shares, time.perf_counter() - started, jobs)
 
 
 def resident_bytes() -> int:
