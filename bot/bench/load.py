@@ -33,7 +33,7 @@ from bot.bench.hall import Hall
 from bot.bench.people import GivenVectors
 from bot.embedders import LocalEmbedder
 from bot.tokens import token_counter
-from config.settings import ConversationSettings, SessionSettings, Settings
+from config.settings import AccessSettings, BudgetSettings, ConversationSettings, SessionSettings, Settings
 from memory import DATABASE_NAME, Memory
 from memory.ports import Embedder
 
@@ -72,6 +72,9 @@ class Plan:
             _env_file=None,
             session=SessionSettings(idle_minutes=idle / 60),
             conversation=ConversationSettings(quiet_seconds=self.quiet_seconds),
+            access=AccessSettings(open="everybody"),
+            # However few there are to write so much.
+            budget=BudgetSettings(messages_per_person_a_minute=0, messages_per_chat_a_minute=0),
         )
 
 
