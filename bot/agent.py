@@ -147,9 +147,11 @@ class Agent:
         self._reply_tokens = settings.model.reply_tokens
         self._recall_tokens = settings.recall.max_tokens
         self._requests = Requests(settings, count)
-        self._postscripts = Postscripts(memory, clock, settings)
         self._commands = Commands(memory, clock, settings)
-        self.hearing = Hearing(memory, settings, commands=self._commands, count=count, zone=zone, watch=self._seen)
+        self.hearing = Hearing(
+            memory, settings, clock=clock, commands=self._commands, count=count, zone=zone, watch=self._seen
+        )
+        self._postscripts = Postscripts(memory, clock, settings, self.hearing.budgets)
 
     async def hear(self, update: Update) -> Heard | None:
         """Make an update durable; returns what now waits for an answer. Raises Apology."""
@@ -159,7 +161,9 @@ class Agent:
         """Answer what one person said as one. Raises Apology and DeliveryError."""
         last = turn[-1]
         sink.watch(Book(self._memory, last.owner, last.message.id))
-        if last.command is not None:
+        if not await self._is_welcome(last):
+            await self.give_up(turn)
+        elif last.command is not None:
             try:
                 with written(last.owner.language):
                     await self._obey(last, _order(last, *last.command), sink)
@@ -203,6 +207,13 @@ class Agent:
         with written(owner.language):
             reply = await self._commands.press(Pressed(owner, chat, press.button_id, press.at))
             await sink.send(_discreet(reply, owner, chat))
+
+    async def _is_welcome(self, said: Said) -> bool:
+        """Whether what waited is still to be answered: its author may have been let in no more since."""
+        if said.reply is not None or (said.command is not None and self._commands.is_own(said.command[0])):
+            return True
+        with written(said.owner.language):
+            return await self.hearing.door.permits(said.incoming.chat, said.incoming.user_id)
 
     async def give_up(self, said: Sequence[Said]) -> None:
         """Let messages wait no longer; what they tell is learned, and they are not answered.
@@ -338,7 +349,7 @@ class Agent:
         asked = (as_words(message["content"]) for message in turn.trace.request)
         tokens_in = outcome.tokens_in or sum(map(self._count, asked))
         tokens_out = outcome.tokens_out or self._count(outcome.text)
-        self._memory.usage.count(turn.owner, "reply", tokens_in=tokens_in, tokens_out=tokens_out)
+        self._memory.usage.count(turn.owner, "reply", tokens_in=tokens_in, tokens_out=tokens_out, chat=turn.chat)
 
     async def _judged(self, turn: Exchange, outcome: Outcome) -> Answer:
         """An answer that broke off is shown with a word about it, and never kept as if it were whole."""

@@ -250,6 +250,7 @@ async def run(settings: Settings) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     async with built(settings) as app:
+        await _say_who_may_talk(app)
         keep_out_of_collections()
         app.scheduler.start()
         pulse = asyncio.create_task(heartbeat.beat(settings.data_dir))
@@ -259,6 +260,15 @@ async def run(settings: Settings) -> int:
         await _cancel({pulse, *serving})
         await app.scheduler.stop()
     return 1 if failures == len(chosen) else 0
+
+
+async def _say_who_may_talk(app: App) -> None:
+    """Say aloud that everybody may, or how the first person is let in."""
+    if app.settings.access.open == "everybody":
+        log.warning('everybody who finds this bot may talk to it, at your cost ([access] open = "everybody")')
+    elif not await app.agent.hearing.door.has_admin():
+        log.warning("nobody can let others in yet: write to the bot, and `python -m bot access approve CODE` with the")
+        log.warning("code it shows you lets you in, as its admin")
 
 
 async def _until(stopping: asyncio.Event, serving: set[asyncio.Task[None]]) -> int:

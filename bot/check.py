@@ -72,6 +72,7 @@ async def examine(
     return [
         *look_at_files(folder, settings),
         *look_at_persona(settings),
+        *look_at_access(settings),
         await asyncio.to_thread(look_at_database, settings.data_dir / DATABASE_NAME),
         *await asyncio.to_thread(look_at_jobs, settings.data_dir / DATABASE_NAME),
         *await look_at_model(settings),
@@ -105,6 +106,16 @@ def look_at_persona(settings: Settings) -> list[Finding]:
             )
         ]
     return [Finding("ok", told)]
+
+
+def look_at_access(settings: Settings) -> list[Finding]:
+    """Who may talk on the platforms; nothing where none is set up."""
+    if settings.telegram_bot_token is None and settings.discord_bot_token is None:
+        return []
+    if settings.access.open == "everybody":
+        told = "access: everybody who finds the bot may talk to it, at your cost"
+        return [Finding("warn", told, "take [access] open out, unless the bot is meant to be public")]
+    return [Finding("ok", "access: only who is let in; `python -m bot access list` shows who that is")]
 
 
 def look_at_database(file: Path) -> Finding:

@@ -18,6 +18,7 @@ from bot import __version__, keeping, replay, setup
 from bot import app as composition
 from bot import calibrate as calibration
 from bot import check as checks
+from bot.access import access
 from bot.bench.commands import bench
 from bot.border import FAILED, MISUSED, Data, leave, look, overrides, work
 from bot.embedders import choose_embedder
@@ -31,6 +32,7 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
 )
 cli.add_typer(bench, name="bench")
+cli.add_typer(access, name="access")
 keeping.add_to(cli)
 
 

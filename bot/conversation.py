@@ -17,9 +17,9 @@ from bot import correlation
 from bot.apologies import Apologies
 from bot.breaker import Breaker
 from bot.language import language_of
-from bot.message import ChatRef, Deleted, DeliveryError, Edited, Left, Press, Sink, Update
+from bot.message import ChatRef, Deleted, DeliveryError, Edited, Left, Press, Reply, Sink, Update
 from bot.text import clean
-from bot.turn import Apology, Heard, Said
+from bot.turn import Apology, Heard, Said, TurnedAway
 from bot.worker import MOST_JOINED, Item, Worker, albums, joined
 from config.settings import ConversationSettings
 from memory.ports import Clock
@@ -42,7 +42,7 @@ class Desk(Protocol):
     """Who hears updates and answers them: the agent."""
 
     async def hear(self, update: Update) -> Heard | None:
-        """Make an update durable. Returns what now waits for an answer. Raises Apology."""
+        """Make an update durable. Returns what now waits for an answer. Raises Apology and TurnedAway."""
 
     async def answer(self, turn: Sequence[Said], sink: Sink) -> None:
         """Answer what one person said as one. Raises Apology and DeliveryError."""
@@ -104,6 +104,8 @@ class Conversation:
                 await self._change(worker, update, sink)
             else:
                 await self._take(worker, await self._desk.hear(update), sink)
+        except TurnedAway as away:
+            self._aside(_turn_away(away, sink))
         except Exception as error:  # noqa: BLE001
             # The border of one update: whatever broke, its chat hears of it and goes on. On the side, for
             # a platform hands in updates one by one, and one chat's flood wait must not hold them.
@@ -394,6 +396,18 @@ async def _either(*works: Awaitable[object]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _turn_away(away: TurnedAway, sink: Sink) -> None:
+    """Say why an update is not taken."""
+    try:
+        await sink.send(Reply(away.text, private=True))
+    except Exception as error:  # noqa: BLE001 - the border of one update, of which nothing was begun
+        log.warning("somebody could not be told that they are not let in yet: %s", error)
+        if away.undelivered is not None and not (isinstance(error, DeliveryError) and error.unknown):
+            await away.undelivered()
+    finally:
+        await _end(sink)
 
 
 async def _end(sink: Sink) -> None:

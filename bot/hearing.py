@@ -8,21 +8,24 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from bot.budgets import Budgets
 from bot.commands import Commands
+from bot.doorkeeper import Doorkeeper
 from bot.language import changed_language, language_of
 from bot.message import ChatRef, Deleted, Edited, Incoming, Left, Moved, Press, Update
 from bot.request import one_line
 from bot.text import clean, is_blank
 from bot.tokens import MESSAGE_TOKENS
 from bot.trace import TurnTrace
-from bot.turn import Apology, Heard, Said
+from bot.turn import Apology, Heard, Said, TurnedAway
 from config.settings import Settings
 from config.templates import spoken
 from memory import DatabaseError, Line, Memory, Waiting, off_the_record
 from memory.model import Account, Chat, Message, MessageKind
-from memory.ports import TokenCounter
+from memory.ports import Clock, TokenCounter
 
 BOT: Final = "Recollect"
+CANCEL: Final = "cancel"
 RETRY: Final = "retry"
 PAUSE: Final = "pause"
 RESUME: Final = "resume"
@@ -44,12 +47,15 @@ class Hearing:
         memory: Memory,
         settings: Settings,
         *,
+        clock: Clock,
         commands: Commands,
         count: TokenCounter,
         zone: str,
         watch: Watcher,
     ) -> None:
         self._memory = memory
+        self.door = Doorkeeper(memory, settings.access, clock)
+        self.budgets = Budgets(memory, settings.budget, self.door, clock)
         self._commands = commands
         self._count = count
         self._zone = zone
@@ -59,22 +65,34 @@ class Hearing:
     async def hear(self, update: Update) -> Heard | None:
         """Make an update durable before anything else happens; returns what now waits for an answer.
 
-        Raises Apology when it cannot be written: nothing of it is kept then.
+        Whoever is not let in is turned away first, whatever it is. Raises Apology when it cannot be written: nothing
+        of it is kept then; TurnedAway when it is not taken and somebody is to be told so.
         """
-        with written(language_of(update)):
-            match update:
-                case Incoming():
-                    return await self._heard(update)
-                case Edited():
-                    return await self._anew(update)
-                case Deleted():
-                    await self._unsaid(update)
-                case Moved():
-                    await self._memory.moved(update.chat.platform, update.chat.key, update.key)
-                case Left():
-                    await self._gone(update)
-                case Press():
-                    return update
+        try:
+            with written(language_of(update)):
+                return await self._taken(update)
+        except TurnedAway as away:
+            if away.text:
+                raise
+            return None
+
+    async def _taken(self, update: Update) -> Heard | None:
+        match update:
+            case Incoming():
+                return await self._heard(update)
+            case Edited():
+                return await self._anew(update)
+            case Deleted():
+                await self._unsaid(update)
+            case Moved():
+                await self.door.moved(update.chat, update.key)
+                await self._memory.moved(update.chat.platform, update.chat.key, update.key)
+            case Left():
+                await self._gone(update)
+            case Press():
+                await self.door.admit(update, own=self._commands.is_own_button(update.button_id))
+                self.budgets.pace(update, command=True)
+                return update
         return None
 
     async def import_reply(self, chat: ChatRef, user_id: str, message_id: str, text: str, at: datetime) -> None:
@@ -110,6 +128,9 @@ class Hearing:
         text = clean(incoming.text)
         if command is not None and not (incoming.chat.private or self._commands.knows(command[0])):
             return None  # in a group it is meant for another bot
+        await self.door.admit(incoming, own=command is not None and self._commands.is_own(command[0]))
+        if incoming.wants_reply and (command is None or command[0] != CANCEL):
+            self.budgets.pace(incoming, command=command is not None)
         # Whose words they are decides whose language it is: not that of a forward, nor of what is to be forgotten.
         own = text if command is None and incoming.forward_from is None else ""
         owner, chat = await self.meet(incoming, own)
@@ -119,6 +140,8 @@ class Hearing:
         words = "" if command is not None or is_blank(text) else text
         line = self._line(incoming, words, aside=aside)
         with written(owner.language):
+            if incoming.wants_reply and (command is None or command[0] == RETRY):
+                await self.budgets.admit(owner, chat)
             heard = await self._memory.note(owner, chat, line, waits=incoming.wants_reply)
             if heard.new and command is not None:
                 await self._switched(owner, chat, command[0], at=incoming.at)
@@ -149,6 +172,10 @@ class Hearing:
         fresh = edited.at - message.at <= self._redo
         if author is None:
             return await self._heard(edited.message) if fresh and message.addressed and not is_command else None
+        if not await self.door.permits(message.chat, message.user_id):
+            # Their new words are not taken, and the old ones they have taken back themselves.
+            await self._unsaid(Deleted(message.chat, (message.message_id,), edited.at))
+            return None
         owner, chat = await self.meet(message, "" if is_command or message.forward_from is not None else text)
         words = "" if is_command or is_blank(text) or not message.addressed else text
         line = self._line(message, words, aside=aside)
@@ -157,7 +184,7 @@ class Hearing:
             return None
         said = Said(message, owner, chat, revision.message)
         alone = not revision.message.turn or revision.message.turn == revision.message.id
-        if revision.waits or (revision.newest and fresh and alone):
+        if revision.waits or (revision.newest and fresh and alone and await self.budgets.allows(owner, chat)):
             # What was answered to the old words is no answer to these, be it delivered or still on its way.
             await self._memory.unreply(owner, revision.message.id, waits=True)
             return said

@@ -31,7 +31,15 @@ _USEFUL: Final = ("pre", "text_link", "code", "blockquote", "spoiler", "striketh
 _ABOVE: Final = "x\n\n"
 _VERBATIM: Final = ("pre", "code")
 
+_MENTION: Final = regex.compile(r"(?<![\w@])@\w{2,}", regex.ASCII)
+"""What Telegram makes a mention of by itself: whoever bears the name is called, wherever they are."""
+_MANY: Final = 20
+"""Mentions that are marked one by one; more are marked as one stretch."""
 _ADDRESS: Final = regex.compile(r"https?://[!#-'*-;=?-Z\\^-~]+", regex.IGNORECASE)
+_CODE: Final = regex.compile(r"(```.*?```|``.+?``|`[^`\n]+`)", regex.DOTALL)
+_BARE: Final = regex.compile(r"(?<![<\\])https?://[^\s<>()]+(?:\([^\s<>()]*\)[^\s<>()]*)*", regex.IGNORECASE)
+_AFTER: Final = ".,;:!?'\"*_~|。，；：！？、”’》】]"
+"""What ends a sentence or emphasis, not an address."""
 _BREAK: Final = regex.compile(r"<[Bb][Rr] ?/?>")
 
 
@@ -101,6 +109,34 @@ def discord_parts(text: str, *, markdown: bool, limit: int = 2000, most: int | N
     LONGEST as for Telegram.
     """
     return _parts(text, partial(_discord, limit=limit), markdown=markdown, most=most)
+
+
+def uncalled(part: Part) -> Part:
+    """Return a Telegram message in which an @name calls nobody: drawn as code, it is left alone by the platform."""
+    names = [match.span() for match in _MENTION.finditer(part.text)]
+    if len(names) > _MANY:
+        names = [(names[0][0], names[-1][1])]
+    calls = [Mark("code", utf16_length(part.text[:begin]), utf16_length(part.text[begin:end])) for begin, end in names]
+    fixed = _Apart(sorted((mark for mark in part.marks if mark.kind in _VERBATIM), key=_place))
+    code = _Apart([left for call in calls for left in _around(call, fixed)])
+    if not code.marks:
+        return part
+    others = (left for mark in part.marks if mark.kind not in _VERBATIM for left in _around(mark, code))
+    return Part(part.text, tuple(_nested([*code.marks, *fixed.marks, *others])))
+
+
+def unopened(part: Part) -> Part:
+    """Return a Discord message whose addresses are opened by nobody but whoever presses them: they get no preview.
+
+    To make one, the platform fetches the address, with every word in it. It is longer by two characters an address.
+    """
+    pieces = _CODE.split(part.text)
+    return Part("".join(piece if place % 2 else _BARE.sub(_bracketed, piece) for place, piece in enumerate(pieces)))
+
+
+def _bracketed(match: regex.Match[str]) -> str:
+    address = match[0].rstrip(_AFTER)
+    return f"<{address}>{match[0][len(address) :]}"
 
 
 def summary(text: str, limit: int) -> str:

@@ -21,7 +21,7 @@ import charset_normalizer
 import regex
 
 from bot.message import Media, MediaError, MediaKind
-from bot.text import clean
+from bot.text import clean, clean_name
 from config.settings import MediaSettings
 from memory.ports import TokenCounter
 
@@ -184,7 +184,7 @@ def _data_url(picture: Picture) -> str:
 
 def _one_line(name: str) -> str:
     """A file name as a prompt may hold it: it cannot open a line of its own, and keeps its ending."""
-    line = " ".join(clean(name).split())
+    line = clean_name(name)
     return line if len(line) <= LONGEST_NAME else f"{line[: LONGEST_NAME - 17]}…{line[-16:]}"
 
 

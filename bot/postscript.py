@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from bot.budgets import Budgets
 from bot.commands.consenting import asking
 from bot.message import Button, DeliveryError, Reply, Sink
 from bot.turn import Said
@@ -20,8 +21,9 @@ log = logging.getLogger(__name__)
 class Postscripts:
     """Writes them. No failure of it eats an answer."""
 
-    def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
+    def __init__(self, memory: Memory, clock: Clock, settings: Settings, budgets: Budgets) -> None:
         self._memory = memory
+        self._budgets = budgets
         self._clock = clock
         self._asks = settings.privacy.sensitive == "ask"
         self._notices = settings.privacy.first_notice
@@ -30,7 +32,8 @@ class Postscripts:
 
     async def behind(self, turn: Sequence[Said]) -> str:
         """What stands behind the answer to a turn; "" almost always."""
-        return "\n\n".join(filter(None, (await self._mark(turn), await self._notice(turn[-1]))))
+        last = turn[-1]
+        return "\n\n".join(filter(None, (await self._mark(turn), await self._notice(last), await self._near(last))))
 
     async def question(self, said: Said) -> tuple[str, tuple[Button, ...]]:
         """What the person is asked behind the answer, with its buttons; in a private chat alone, mostly nothing."""
@@ -101,6 +104,15 @@ class Postscripts:
         except DatabaseError:
             log.exception("why words are not remembered was not read")
         return phrase("pause.mark", owner.language, paused=False)
+
+    async def _near(self, said: Said) -> str:
+        if said.command is not None:
+            return ""
+        try:
+            return await self._budgets.notice(said.owner, said.chat)
+        except DatabaseError:
+            log.exception("nobody was told that a budget nears its end")
+            return ""
 
     async def _notice(self, said: Said) -> str:
         if not said.chat.private or not self._untold(said.owner):

@@ -204,7 +204,9 @@ class Player:
     def __init__(self, settings: Settings) -> None:
         # Nobody new is there to be told what is remembered.
         told = settings.privacy.model_copy(update={"first_notice": False})
-        self._settings = line_by_line(settings).model_copy(update={"privacy": told})
+        # Whoever plays a file in sits at the machine: the people in it are let in by that.
+        everybody = settings.access.model_copy(update={"open": "everybody"})
+        self._settings = line_by_line(settings).model_copy(update={"privacy": told, "access": everybody})
         self._clock = ReplayClock()
         self._traces: list[TurnTrace] = []
         self._notices: list[Json] = []

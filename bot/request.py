@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from bot.media import Opened, TextFile, as_content
 from bot.personas import persona_for
-from bot.text import clean, is_blank
+from bot.text import clean, clean_name, is_blank
 from bot.trace import Request, TurnTrace
 from bot.turn import Said
 from bot.window import WINDOW_SHARE
@@ -18,7 +18,7 @@ from config.locales import phrase
 from config.prompts import render
 from config.settings import Settings
 from config.templates import Spoken, spoken
-from memory import asks_about_everything, block, day_of, is_question, zone_shown
+from memory import asks_about_everything, block, day_of, is_question, quoted, zone_shown
 from memory.model import Account, Chat, Message, Recollection
 from memory.ports import TokenCounter
 
@@ -33,6 +33,9 @@ TONGUES: Final[Mapping[Spoken, str]] = {"en": "English", "zh": "简体中文", "
 """What the model is to answer in, as it is told."""
 
 _LINE_END: Final = re.compile(r"[\n\u2028\u2029]")
+_FENCE: Final = re.compile(r"[<＜﹤‹〈](?=[\s/／]*memories\b)", re.IGNORECASE)
+"""What begins the recalled block or ends it (config/prompts/recalled.*.md), or looks like it to a model."""
+_COLON: Final = re.compile(r"\s*[:：︰﹕]\s*")
 
 
 class Requests:
@@ -99,7 +102,7 @@ class Requests:
             "system",
             owner.language,
             now=local_time(said.incoming.at, owner, private=said.chat.private),
-            person=owner.name,
+            person=owner.name and quoted(owner.name),
             persona=persona_for(self._settings, said.incoming.chat),
             fixed=owner.language_fixed,
             tongue=TONGUES[spoken(owner.language)],
@@ -108,12 +111,13 @@ class Requests:
     def _asked(self, said: Sequence[Said], media: Opened, found: Recollection) -> str:
         """What the person says now, behind what they show and what is remembered."""
         owner = said[-1].owner
-        parts = [block(found, owner), *(_file(file, owner) for file in media.texts)]
+        parts = [_file(file, owner) for file in media.texts]
         if media.unseen:
             parts.append(phrase("media.for_model", owner.language, unseen=media.unseen))
         for one in said:
             parts += _words(one)
-        return "\n\n".join(part for part in parts if part)
+        # The block alone is what memory holds: nothing else of a request can look like it.
+        return "\n\n".join(part for part in (block(found, owner), *map(_unfenced, parts)) if part)
 
 
 def unseen(media: Opened, language: str) -> str:
@@ -144,7 +148,7 @@ def _file(file: TextFile, owner: Account) -> str:
 
 def one_line(name: str) -> str:
     """A name as a prompt may hold it: it cannot open a line of its own."""
-    return " ".join(clean(name).split())[:LONGEST_NAME]
+    return clean_name(name)[:LONGEST_NAME]
 
 
 def local_time(at: datetime, owner: Account, *, private: bool) -> str:
@@ -164,15 +168,20 @@ def local_time(at: datetime, owner: Account, *, private: bool) -> str:
 def _told(line: Message, owner: Account, chat: Chat) -> tuple[str, str]:
     """A line of the window, (role, words). Who is not the person themselves is named, what was forwarded says so."""
     if line.role == "bot":
-        return "assistant", line.text
+        return "assistant", _unfenced(line.text)
     if line.kind == "forwarded":
-        return "user", _forwarded(owner, line.speaker, line.text)
-    return "user", line.text if chat.private else _spoken(line.speaker, line.text)
+        return "user", _unfenced(_forwarded(owner, line.speaker, line.text))
+    return "user", _unfenced(line.text if chat.private else _spoken(line.speaker, line.text))
 
 
 def _spoken(speaker: str, text: str) -> str:
-    """What somebody said in a group, as one entry of the talk."""
-    return f"{speaker}: {_inset(text)}"
+    """What somebody said in a group, as one entry of the talk; the first colon ends the name."""
+    return f"{_COLON.sub(' ', speaker)}: {_inset(text)}"
+
+
+def _unfenced(text: str) -> str:
+    """A text that can neither begin nor end a recalled block."""
+    return _FENCE.sub("(", text)
 
 
 def _forwarded(owner: Account, name: str, text: str) -> str:

@@ -34,6 +34,8 @@ def main(folder: Path, settings: Settings) -> int:
         typer.echo("Nothing to write.")
     platforms = {"TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN"} & answers.keys()
     serves = platforms or settings.telegram_bot_token or settings.discord_bot_token
+    if serves and not settings.access.admins and settings.access.open == "no":
+        typer.echo("Then write to your bot. It shows you a code: python -m bot access approve CODE lets you in.")
     typer.echo(f"Next: python -m bot {'run' if serves else 'chat'}")
     return 0
 

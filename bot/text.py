@@ -15,6 +15,15 @@ Measure = Callable[[str], int]
 
 _LINE_END: Final = regex.compile(r"\r\n?")
 _CONTROL: Final = regex.compile(r"[^\P{Cc}\n\t]")
+_HIDING: Final = regex.compile(r"[\U000E0000-\U000E0FFF\uFE00-\uFE0F\u202D\u202E]")
+_SMUGGLED: Final = regex.compile(
+    r"(?P<flag>\U0001F3F4\U000E0067\U000E0062(?:\U000E0065\U000E006E\U000E0067|\U000E0073\U000E0063\U000E0074"
+    r"|\U000E0077\U000E006C\U000E0073)\U000E007F)|(?P<form>\p{Han}[\U000E0100-\U000E01EF])"
+    r"|[\U000E0000-\U000E0FFF]+|(?<=[\uFE00-\uFE0F])[\uFE00-\uFE0F]+|[\u202D\u202E]"
+)
+"""What a model reads and nobody sees: letters made of tags and of variation selectors, and signs that turn the order
+of letters round. The flags of England, Scotland and Wales and the forms of Han characters, made of the same, stay."""
+_TURNING: Final = regex.compile(r"[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]")
 _INVISIBLE: Final = regex.compile(r"[\p{DI}\p{Cc}\p{Z}\s\u2800]+")
 _SEEN: Final = regex.compile(r"[^\p{DI}\p{Cc}\p{Z}\s\u2800]")
 _EMPTY_MARKUP: Final = regex.compile(r"(?:\*\*|__|~~|\|\||``)*")
@@ -40,10 +49,18 @@ def clean(text: str) -> str:
     r"""Make any string one that platforms and databases take.
 
     Surrogate pairs become the character they stand for, lone surrogates U+FFFD; line ends become ``\n``;
-    control characters other than ``\n`` and ``\t`` go.
+    control characters other than ``\n`` and ``\t`` go, and so do words that are written in invisible signs.
     """
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return _CONTROL.sub("", _LINE_END.sub("\n", text))
+    text = _CONTROL.sub("", _LINE_END.sub("\n", text))
+    if text.isascii() or _HIDING.search(text) is None:
+        return text
+    return _SMUGGLED.sub(lambda found: found["flag"] or found["form"] or "", text)
+
+
+def clean_name(name: str) -> str:
+    """Make any name one line of letters that are read in the order they are written in."""
+    return " ".join(_TURNING.sub("", clean(name)).split())
 
 
 def is_unseen(text: str) -> bool:

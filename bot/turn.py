@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bot.message import Incoming, Press
@@ -49,3 +50,15 @@ class Apology(Exception):
         super().__init__(key)
         self.key = key
         self.language = language
+
+
+class TurnedAway(Exception):
+    """An update that is not taken: nothing of it is kept. ``text`` is what to say to that, "" for nothing.
+
+    ``undelivered`` is to be called when that did not arrive, so that it is said another time.
+    """
+
+    def __init__(self, text: str = "", undelivered: Callable[[], Awaitable[None]] | None = None) -> None:
+        super().__init__("turned away")
+        self.text = text
+        self.undelivered = undelivered

@@ -113,6 +113,7 @@ Secret = Annotated[Annotated[SecretStr, AfterValidator(_sendable)] | None, Befor
 Url = Annotated[str, AfterValidator(_web_address)]
 OptionalZone = Annotated[Annotated[str, AfterValidator(_time_zone)] | None, BeforeValidator(_given)]
 AccountNames = Annotated[tuple[Annotated[str, AfterValidator(_account)], ...], BeforeValidator(_listed)]
+Places = Annotated[tuple[Place, ...], BeforeValidator(_listed)]
 OptionalUrl = Annotated[Url | None, BeforeValidator(_given)]
 
 
@@ -277,11 +278,41 @@ class ConversationSettings(Section):
 
 
 class AccessSettings(Section):
-    """``[access]``: who may do what."""
+    """``[access]``: who may talk to the bot. With nothing set: the terminal, and whoever's code an admin approves."""
 
     admins: AccountNames = Field(
         (),
-        description='Accounts that may see whole traces (/why full), like ["telegram:1001"]; the terminal always may.',
+        description='Accounts that may let others in and see whole traces, like ["telegram:1001"]; the terminal may.',
+    )
+    allow: AccountNames = Field((), description='Accounts that may talk without a code, like ["telegram:1001"].')
+    groups: Places = Field(
+        (), description='Chats or Discord servers in which every member may talk, like ["telegram:-1001234567890"].'
+    )
+    open: Literal["no", "everybody"] = Field(
+        "no", description="everybody = whoever finds the bot may talk to it, at your cost; for a bot that is public."
+    )
+
+
+class BudgetSettings(Section):
+    """``[budget]``: how much people may use; admins and the terminal are not held to a day's budget."""
+
+    messages_per_person_a_day: int = Field(
+        0, ge=0, description="Messages of one person, in all chats, in a day (UTC); 0 = no limit."
+    )
+    tokens_per_person_a_day: int = Field(
+        0, ge=0, description="Tokens of the chat model for one person in a day (UTC), read and written; 0 = no limit."
+    )
+    messages_per_group_a_day: int = Field(
+        0, ge=0, description="Messages of all members together in one group in a day (UTC); 0 = no limit."
+    )
+    tokens_per_group_a_day: int = Field(
+        0, ge=0, description="Tokens of the answers in one group in a day (UTC), read and written; 0 = no limit."
+    )
+    messages_per_person_a_minute: int = Field(
+        60, ge=0, description="Messages of one person in a minute; more are not read; 0 = no limit."
+    )
+    messages_per_chat_a_minute: int = Field(
+        240, ge=0, description="Messages in one chat in a minute; more are not read; 0 = no limit."
     )
 
 
@@ -388,6 +419,7 @@ class Settings(Credentials):
     log: LogSettings = LogSettings()
     conversation: ConversationSettings = ConversationSettings()
     access: AccessSettings = AccessSettings()
+    budget: BudgetSettings = BudgetSettings()
     media: MediaSettings = MediaSettings()
     backup: BackupSettings = BackupSettings()
     telegram: TelegramSettings = TelegramSettings()

@@ -4,6 +4,8 @@ This is the public face; outside this package only it, :mod:`memory.model` and :
 imported.
 """
 
+from memory.access import Ruling
+from memory.admissions import Allowed, Asking, Sort, Standing
 from memory.answering import Heard, Waiting
 from memory.backups import Backup, BackupError
 from memory.backups import made_at as backup_made_at
@@ -12,7 +14,7 @@ from memory.backups import own as own_backups
 from memory.backups import take as take_backup
 from memory.backups import thin as thin_backups
 from memory.backups import verify as verify_backup
-from memory.block import block, day_of
+from memory.block import block, day_of, quoted
 from memory.calibrating import Calibration
 from memory.consenting import Choice, Question, Stand
 from memory.corrections import AlreadyAskedError, Disputed
@@ -50,7 +52,9 @@ __all__ = [
     "DATABASE_NAME",
     "MATTERS",
     "SCORE_TERMS",
+    "Allowed",
     "AlreadyAskedError",
+    "Asking",
     "Backup",
     "BackupError",
     "Calibration",
@@ -77,8 +81,11 @@ __all__ = [
     "Reason",
     "RecallOptions",
     "Revision",
+    "Ruling",
+    "Sort",
     "Spent",
     "Stand",
+    "Standing",
     "UntypedError",
     "UsageKind",
     "Waiting",
@@ -98,6 +105,7 @@ __all__ = [
     "next_time",
     "off_the_record",
     "own_backups",
+    "quoted",
     "rests_on_memory",
     "sample_texts",
     "take_backup",

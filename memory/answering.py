@@ -78,19 +78,22 @@ class Answering:
 
     async def note(self, owner: Account, chat: Chat, line: Line, *, waits: bool) -> Heard:
         """Journal a line and, if it ``waits``, that it wants an answer; the same platform message is one line."""
-        heard = await self._db.written(partial(self._note, owner, chat, line, waits=waits))
+        heard, chat = await self._db.written(partial(self._note, owner, chat, line, waits=waits))
         if heard.new and line.role == "user" and line.kind != "command":
-            self._stores.usage.count(owner, "message")
+            self._stores.usage.count(owner, "message", chat=chat)
         return heard
 
-    async def _note(self, owner: Account, chat: Chat, line: Line, *, waits: bool) -> Heard:
+    async def _note(self, owner: Account, chat: Chat, line: Line, *, waits: bool) -> tuple[Heard, Chat]:
         journal = self._stores.journal
         chat = await self._chats.resolved(owner, chat)
         if line.platform_id is not None:
             known = await journal.delivered(owner, chat, line.platform_id, line.role)
             if known is not None:
-                reply = await journal.answer_to(owner, known.id)
-                return Heard(known, new=False, reply=reply, waiting=await self._stores.waits.waits(owner, known.id))
+                reply, waiting = (
+                    await journal.answer_to(owner, known.id),
+                    await self._stores.waits.waits(owner, known.id),
+                )
+                return Heard(known, new=False, reply=reply, waiting=waiting), chat
         if line.role == "user":
             await self._rooms.spoke(owner, chat, at=line.at)
         line = await self._reserve.marked(owner, chat, line)
@@ -98,7 +101,7 @@ class Answering:
         (message,) = await journal.add(owner, chat, session, [line])
         if waits:
             await self._stores.waits.add(owner, message.id)
-        return Heard(message, new=True, waiting=waits)
+        return Heard(message, new=True, waiting=waits), chat
 
     async def answered(
         self,

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from config.locales import phrase
 from config.prompts import render
 from config.templates import Language, written
+from memory.block import quoted
 from memory.embedding import spoken
 from memory.model import Account, Entry, Message
 from memory.pieces import Piece, joined, pieces
@@ -79,7 +80,7 @@ def brief(
     system = render(
         "distil",
         tongue,
-        person=_one_line(owner.name) or {"en": "the person", "zh": "对方"}[tongue],
+        person=quoted(_one_line(owner.name)) if _one_line(owner.name) else {"en": "the person", "zh": "对方"}[tongue],
         attributes=", ".join(_attribute(name) for name in SLOTS),
         example=EXAMPLE_NAMES[tongue],
         retry=fault,

@@ -84,11 +84,12 @@ class Echoes:
 
         ``memories`` are those that were made of the lines: a linked account may have been answered with them.
         """
+        used = [*(line.id for line in gone), *memories]
         waiting = await self._others(owner, gone)
+        waiting += await self._handed(owner, used, but={other.no for other in waiting})
         traits = await self._traits(owner, gone) if waiting else _Traits()
         if not traits.words:
             return []
-        used = [*(line.id for line in gone), *memories]
         told: dict[int, tuple[Account, list[Message]]] = {}
         while waiting:
             other = waiting.pop()
@@ -151,10 +152,11 @@ class Echoes:
     async def hand_on(self, owner: Account, lines: Collection[int], *, own: bool = True) -> None:
         """Lines of the owner go that others may be looked for through: what was given with them is found without them.
 
-        Not ``own``: only in the talks of accounts the owner's is or was linked with. Needs an open transaction.
+        Not ``own``: only in the talks of others, who were there or are or were one person with the owner. Needs an
+        open transaction.
         """
-        linked = [await self._accounts.numbered(number) for number in await self._persons.ever_linked(owner)]
-        if holders := [*([owner] if own else []), *linked]:
+        sessions = {place.session for place in (await self._stores.journal.places(owner, lines)).values()}
+        if holders := [*([owner] if own else []), *await self._beside(owner, list(sessions))]:
             await self._stores.traces.hand_on(owner, lines, to=holders)
 
     async def _erase(self, other: Account, ids: Collection[int]) -> None:
@@ -167,14 +169,23 @@ class Echoes:
 
     async def _others(self, owner: Account, gone: Sequence[Message]) -> list[Account]:
         """The other members of the sessions in which the owner said the lines, and the accounts they are or were."""
-        sessions = list({line.session for line in gone})
+        return await self._beside(owner, list({line.session for line in gone}))
+
+    async def _beside(self, owner: Account, sessions: Sequence[int]) -> list[Account]:
+        """The other members of sessions, and the accounts the owner's is or was linked with."""
         numbers = {*await self._sessions.members(owner, sessions), *await self._persons.ever_linked(owner)}
         return [await self._accounts.numbered(number) for number in sorted(numbers)]
+
+    async def _handed(self, owner: Account, used: Collection[int], *, but: Collection[int]) -> list[Account]:
+        """Who else was ever with the owner and was told something that rests on rows, by way of lines that are gone."""
+        met = [await self._accounts.numbered(no) for no in await self._sessions.partners(owner) if no not in but]
+        return [other for other in met if await self._stores.traces.using(other, used, always=True)]
 
     async def _holders(self, owner: Account, lines: Sequence[Message], deletion: int) -> list[Account]:
         """The others of whose lines a deletion of the owner's hides some, however it came to them."""
         found: dict[int, Account] = {}
         waiting = await self._others(owner, lines)
+        waiting += [await self._accounts.numbered(number) for number in await self._sessions.partners(owner)]
         while waiting:
             other = waiting.pop()
             if other.no in (owner.no, *found) or not (held := await self._held(other, deletion)):

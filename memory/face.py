@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 from config.settings import Settings
 from memory import rules
+from memory.access import Access
 from memory.accounts import Accounts, Chats
 from memory.answering import Answering, Heard, Waiting
 from memory.calibrating import Calibration
@@ -122,6 +123,8 @@ class Memory:
         self._together = Together(self._accounts, persons, self.rooms, self._stores)
         self.linking = Linking(db, self._accounts, persons, self._stores.promises)
         """Which accounts are one person."""
+        self.access = Access(db, self._accounts, self._chats, self._stores.promises)
+        """Who may talk, and who asks to."""
         self.lists = Lists(self._stores, self._chats, self._together)
         """What the owner was shown under which number."""
         self.usage = self._stores.usage

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import hmac
-import secrets
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
+from memory import codes
 from memory.accounts import Accounts
 from memory.db import Database
 from memory.model import Account, Chat
-from memory.persons import Code, Persons
+from memory.persons import Persons
 from memory.promises import Promises
 
 LASTS: Final = timedelta(minutes=10)
 """For which a code may be typed."""
-LENGTH: Final = 8
-"""Signs of a code: 40 bits. With the tries below a guess hits one open code in a hundred million times."""
-ALPHABET: Final = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
-"""Without signs that are taken for one another."""
 OWN_TRIES: Final = 5
 ALL_TRIES: Final = 100
 """Wrong codes in LASTS after which an account, or anybody, is not listened to for a while."""
@@ -62,11 +56,10 @@ class Linking:
         """
         if not chat.private:
             raise ValueError("a code is shown in a private chat alone")
-        code = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
-        salt = secrets.token_bytes(16)
+        new = codes.fresh()
         async with self._db.transaction():
-            await self._persons.show_code(owner, chat, salt, _digest(salt, code), expires_at=now + LASTS)
-        return Shown(f"{code[:4]}-{code[4:]}", now + LASTS)
+            await self._persons.show_code(owner, chat, new.salt, new.hash, expires_at=now + LASTS)
+        return Shown(new.shown, now + LASTS)
 
     async def redeem(self, owner: Account, typed: str, *, now: datetime) -> Linked:
         """Link the owner with the account that was shown this code, and tell the accounts that become one with it.
@@ -77,7 +70,7 @@ class Linking:
             own, whole = await self._persons.misses(owner, since=now - LASTS)
             if own >= OWN_TRIES or whole >= ALL_TRIES:
                 return Linked("too_many_tries")
-            found = _matching(await self._persons.open_codes(now=now), typed)
+            found = codes.matching(await self._persons.open_codes(now=now), typed)
             if found is None:
                 await self._persons.missed(owner, at=now)
                 return Linked("wrong")
@@ -101,7 +94,7 @@ class Linking:
     async def void(self, owner: Account, typed: str, *, now: datetime) -> bool:
         """A code was typed where others read it: it is worth nothing any more; whether it was one."""
         async with self._db.transaction():
-            found = _matching(await self._persons.open_codes(now=now), typed)
+            found = codes.matching(await self._persons.open_codes(now=now), typed)
             if found is not None:
                 await self._persons.use(found.account)
             else:
@@ -131,17 +124,3 @@ class Linking:
         chat = await self._persons.private_chat(account)
         if chat is not None:
             await self._promises.notify(account, chat, phrase, {"platform": about.platform}, at=now)
-
-
-def _digest(salt: bytes, code: str) -> bytes:
-    return hmac.digest(salt, code.encode(), "sha256")
-
-
-def _matching(codes: Iterable[Code], typed: str) -> Code | None:
-    """The code that was typed. Every one is compared, in constant time, so that a clock tells nothing of any."""
-    plain = "".join(sign for sign in typed.upper() if sign.isalnum())
-    found: Code | None = None
-    for code in codes:
-        if hmac.compare_digest(code.hash, _digest(code.salt, plain)):
-            found = code
-    return found

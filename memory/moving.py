@@ -87,6 +87,8 @@ class Moves:
         await self._db.execute("DELETE FROM pauses WHERE place = ?", (newcomer,))
         await self._db.execute("UPDATE OR IGNORE departures SET chat = ? WHERE chat = ?", numbers)
         await self._db.execute("DELETE FROM departures WHERE chat = ?", (newcomer,))
+        await self._db.execute("UPDATE OR IGNORE group_usage SET chat = ? WHERE chat = ?", numbers)
+        await self._db.execute("DELETE FROM group_usage WHERE chat = ?", (newcomer,))
         await self._db.execute("UPDATE chats SET parent = ? WHERE parent = ?", numbers)
         await self._db.execute("UPDATE chats SET moved_to = ? WHERE moved_to = ?", numbers)
 

@@ -81,9 +81,10 @@ class Revising:
             replies = await journal.answers_to(owner, [said.id])
             telltale = giveaways(gone)
             telling = {reply.id for reply in replies if telltale.found_in(reply.text)}
-            echoed = await self._echoes.own(owner, [said], [entry.id for entry in gone], kept=[line.text])
+            rested_on = [*(entry.id for entry in gone), *(reply.id for reply in replies)]
+            echoed = await self._echoes.own(owner, [said], rested_on, kept=[line.text])
             telling |= {reply.id for reply in echoed}
-            await self._echoes.withdraw(owner, [said, *echoed], [entry.id for entry in gone])
+            await self._echoes.withdraw(owner, [said, *echoed], rested_on)
             await self._answering.erase(owner, telling)
             await self._note(owner, chat, [said.id, *telling, *(entry.id for entry in gone)], now=now)
             new = await journal.rewrite(owner, said, line)
@@ -116,9 +117,10 @@ class Revising:
                 return 0
             replies = {reply.id for reply in await journal.answers_to(owner, lines)}
             taken = [entry.id for entry in await self._take_back(owner, lines, now=now)]
-            echoed = await self._echoes.own(owner, known, taken)
+            rested_on = [*taken, *replies]
+            echoed = await self._echoes.own(owner, known, rested_on)
             replies |= {reply.id for reply in echoed}
-            await self._echoes.withdraw(owner, [*known, *echoed], taken)
+            await self._echoes.withdraw(owner, [*known, *echoed], rested_on)
             await self._answering.erase(owner, [*lines, *replies])
             await self._note(owner, chat, [*lines, *replies, *taken], now=now)
         return len(lines)

@@ -118,6 +118,16 @@ class Sessions:
         )
         return [int(row["account"]) for row in rows]
 
+    async def partners(self, owner: Account) -> list[int]:
+        """Numbers of the accounts that ever took part in a session together with the owner."""
+        rows = await self._db.fetch(
+            "SELECT DISTINCT other.account FROM session_members mine JOIN session_members other"
+            " ON other.session = mine.session AND other.account != mine.account WHERE mine.account = ?"
+            " ORDER BY other.account",
+            (owner.no,),
+        )
+        return [int(row["account"]) for row in rows]
+
     async def current(self, owner: Account, chat: Chat, *, now: datetime) -> int | None:
         """The owner's open session of a chat, or None when it has ended."""
         rows = await self._db.fetch(

@@ -164,9 +164,10 @@ class Traces:
 
 def _given_with(data: Mapping[str, Any]) -> dict[int, bool]:
     """The rows that a reply with this trace was given with, and whether they say something about it."""
+    asked = {int(data["question"]): True} if data.get("question") else {}
     recalled = {int(unit["id"]): unit["band"] != "always" for unit in data.get("recalled", ())}
     window = dict.fromkeys(data.get("window", {}).get("ids", ()), True)
-    return dict(data.get("handed_on", ())) | recalled | window
+    return dict(data.get("handed_on", ())) | recalled | window | asked
 
 
 def _trace(row: sqlite3.Row) -> Trace:

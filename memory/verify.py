@@ -51,6 +51,11 @@ EXAMPLE_NAMES: Final[Mapping[str, str]] = {"en": "Qvexil", "zh": "喹克西"}
 LONGEST: Final = 240
 """Characters of one fact; more is a story."""
 
+_NAMES: Final = frozenset({"name", "address", "pet"})
+"""Slots that hold a name, which nobody can conclude from anything: it was said, or it is made up."""
+_TOLD: Final = frozenset({"home", "origin", "allergy"})
+"""Slots of which some word was said, whatever else is put in other words."""
+
 _SEVERAL: Final = re.compile(
     r"[。！？!?;；\n](?=.*\w)|[.](?=\s+\w)"
     r"|[,，]\s*(?:并且?|而且|同时|另外|此外|还(?:有|养|喜欢|会|是|在)|也(?:有|养|喜欢|会|是|在))"
@@ -196,12 +201,24 @@ def _misread(claim: Claim, statement: str, words: str, evidence: Evidence) -> Dr
             return Drop.SUBJECT_MISSING
         if folded(claim.subject) not in folded(evidence.own_words):
             return Drop.UNSUPPORTED_NAME
+    if _invented(claim, words, evidence.own_words):
+        return Drop.UNSUPPORTED_WORDS
     # A quote shows what a claim rests on; without one it must at least speak of the same thing.
     if not any(cite.quote for cite in claim.cites) and not overlap(_sentence(claim, words), words):
         return Drop.UNSUPPORTED_WORDS
     if not claim.negates and contradicts(_sentence(claim, words), narrow(words, statement)):
         return Drop.UNSUPPORTED_POLARITY
     return None
+
+
+def _invented(claim: Claim, words: str, own_words: str) -> bool:
+    """Whether a value of those slots was never said. Who is meant by "she" or "that" may have been said before."""
+    if claim.kind != "profile" or claim.negates:
+        return False
+    said = f"{words}\n{own_words}" if checks.points(words) else words
+    if claim.attribute in _NAMES:
+        return slots.key(claim.value) not in folded(said) and folded(claim.value) not in folded(said)
+    return claim.attribute in _TOLD and slots.key(claim.value) not in folded(said) and not overlap(claim.value, said)
 
 
 def _sentence(claim: Claim, words: str) -> str:

@@ -65,6 +65,8 @@ every_seconds = 0.5
 base_url = "{telegram}"
 [privacy]
 first_notice = false
+[access]
+open = "everybody"
 """
 STARTING: Final = Moment("the bot starts", r"^telegram getMe", delay=0.15)
 MOMENTS: Final = (

@@ -14,7 +14,14 @@ from typing import Any, Literal
 from bot.app import App, built
 from bot.message import ChatRef, Incoming, Posted, Press, Reply, Update
 from bot.trace import TurnTrace
-from config.settings import ConversationSettings, EmbedderSettings, ModelSettings, PrivacySettings, Settings
+from config.settings import (
+    AccessSettings,
+    ConversationSettings,
+    EmbedderSettings,
+    ModelSettings,
+    PrivacySettings,
+    Settings,
+)
 from memory import DATABASE_NAME
 from memory.model import Account, Chat, Entry
 from tests.conftest import Clock
@@ -22,6 +29,8 @@ from tests.servers.openai_server import OpenAIServer
 
 PLATFORM = "test"
 NO_EMBEDDER = EmbedderSettings(kind="none")
+EVERYBODY = AccessSettings(open="everybody")
+"""What tests of anything but the door set: by default nobody is let in."""
 
 
 class Door(asyncio.Event):
@@ -161,6 +170,7 @@ async def talking(
         data_dir=data_dir,
         zone=settings.pop("zone", "UTC"),
         embedder=settings.pop("embedder", NO_EMBEDDER),
+        access=settings.pop("access", EVERYBODY),
         privacy=PrivacySettings(**({"first_notice": False} | settings.pop("privacy", {}))),
         model=ModelSettings(**model),
         conversation=ConversationSettings(**({"quiet_seconds": 0.0} | settings.pop("conversation", {}))),

@@ -34,7 +34,7 @@ from config.settings import Settings, SettingsError
 from memory import DATABASE_NAME
 from tests.conftest import Clock
 from tests.servers.telegram_server import TelegramServer
-from tests.talk import NO_EMBEDDER, PLATFORM, Screen, Talk, talking
+from tests.talk import EVERYBODY, NO_EMBEDDER, PLATFORM, Screen, Talk, talking
 
 ROOT = Path(__file__).parent.parent
 
@@ -83,7 +83,7 @@ class Platform:
 
 def settings(data_dir: Path, **more: object) -> Settings:
     """Settings without model and embedder."""
-    return Settings(data_dir=data_dir, zone="UTC", embedder=NO_EMBEDDER, **more)  # type: ignore[arg-type]
+    return Settings(data_dir=data_dir, zone="UTC", embedder=NO_EMBEDDER, access=EVERYBODY, **more)  # type: ignore[arg-type]
 
 
 async def test_running_without_a_token_names_the_two_and_the_way(data_dir: Path) -> None:
@@ -241,7 +241,8 @@ async def test_a_receipt_that_may_have_arrived_is_not_sent_again(data_dir: Path,
 async def test_sigterm_ends_the_process_cleanly(tmp_path: Path) -> None:
     async with TelegramServer() as server:
         (tmp_path / "recollect.toml").write_text(
-            f'[embedder]\nkind = "none"\n[telegram]\nbase_url = "{server.base_url}"\n', encoding="utf-8"
+            f'[embedder]\nkind = "none"\n[access]\nopen = "everybody"\n[telegram]\nbase_url = "{server.base_url}"\n',
+            encoding="utf-8",
         )
         surroundings = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
         surroundings |= {"PYTHONPATH": str(ROOT), "TELEGRAM_BOT_TOKEN": server.token}

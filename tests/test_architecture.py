@@ -21,8 +21,9 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "accounts", "apart", "backups", "consents", "db", "departures", "disclosing", "embedding", "entries",
-        "erasures", "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages", "pauses", "persons", "profile",
+        "accounts", "admissions", "apart", "backups", "consents", "db", "departures", "disclosing", "embedding",
+        "entries", "erasures", "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages", "pauses", "persons",
+        "profile",
         "promises", "reader", "scrubbing", "sealed", "sessions", "space", "timeline", "traces", "usage", "waiting",
         "wanting", "writer",
     )
@@ -51,8 +52,9 @@ KEPT_TO: Mapping[str, tuple[str, ...]] = {
     "openai": ("bot.connection",),
     "pybreaker": ("bot.circuit",),
     "apscheduler": ("bot.scheduler",),
-    "typer": ("bot.cli", "bot.border", "bot.keeping", "bot.bench.commands", "bot.setup"),
+    "typer": ("bot.cli", "bot.border", "bot.access", "bot.keeping", "bot.bench.commands", "bot.setup"),
     "pyromark": ("bot.commonmark",),
+    "pyrate_limiter": ("bot.rates",),
     "ahocorasick": ("memory.needles",),
     "telegramify_markdown": ("bot.markdown",),
     "aiosqlite": ("memory.writer",),
@@ -170,7 +172,7 @@ def test_the_house_keeps_its_rules() -> None:
         ({"bot.agent": "import openai"}, "openai is for bot.connection alone"),
         ({"memory.embedding": "import openai"}, "openai is for bot.connection alone"),
         ({"bot.app": "from apscheduler.triggers import cron"}, "apscheduler is for bot.scheduler alone"),
-        ({"bot.check": "import typer"}, "typer is for bot.cli, bot.border, bot.keeping, "),
+        ({"bot.check": "import typer"}, "typer is for bot.cli, bot.border, bot.access, "),
 
         ({"bot.app": "import aiosqlite"}, "aiosqlite is for memory.writer alone"),
         ({"bot.agent": "import bot.app"}, "bot.app is for bot.cli, bot.replay, bot.bench.* alone"),

@@ -143,3 +143,46 @@ async def test_what_was_given_with_an_answer_that_is_no_more_is_found_through_wh
     plan = await house.memory.plan_forgetting(house.owner, house.chat, "sister", now=house.clock())
     assert plan is not None
     assert "A good place, this Zorblatt." in {line.text for line in plan.lines}
+
+
+async def test_an_answer_that_is_no_more_leads_to_what_another_member_was_told_after_it(group: Group) -> None:
+    house = group.house
+    fact = await group.lin("My sister works for Zorblatt and is content there")
+    house.clock.advance(hours=3)
+    asked = (await house.hear("Where does she work?", chat=group.room)).message
+    line = Line("bot", "Recollect", house.clock(), "For Zorblatt.", "said", None, asked.id)
+    between = await house.memory.answered(house.owner, group.room, line, trace(fact.id))
+    question = (await house.hear("What was that?", owner=group.bo, chat=group.room)).message
+    line = Line("bot", "Recollect", house.clock(), "Zorblatt, I said.", "said", None, question.id)
+    await house.memory.answered(group.bo, group.room, line, trace(window=(asked.id, between.id)))
+    await house.memory.unreply(house.owner, asked.id)
+    assert await group.forget("sister") == 1
+    await house.memory.run_due(now=house.clock.advance(minutes=11))
+    assert "zorblatt" not in house.everything().casefold()
+
+
+async def test_what_is_deleted_on_the_platform_takes_along_what_came_of_an_answer_given_anew(group: Group) -> None:
+    house = group.house
+    said = (await house.hear("On Saturday we went to Zorblatt", chat=group.room, id_="7")).message
+    house.clock.advance(hours=8)
+    await house.hear("Good evening.", chat=group.room)
+    line = Line("bot", "Recollect", house.clock(), "You went to Zorblatt.", "said", None, said.id)
+    again = await house.memory.answered(house.owner, group.room, line, trace() | {"question": said.id})
+    asked = (await house.hear("Where was that?", chat=group.room)).message
+    line = Line("bot", "Recollect", house.clock(), "Zorblatt.", "said", None, asked.id)
+    await house.memory.answered(house.owner, group.room, line, trace(window=(again.id,)))
+    await house.memory.withdraw(house.owner, group.room, ["7"], now=house.clock())
+    assert "zorblatt" not in house.everything().casefold()
+
+
+async def test_what_an_answer_that_is_no_more_was_asked_leads_to_what_came_of_it(house: House) -> None:
+    said = (await house.hear("On Saturday we went to Zorblatt")).message
+    house.clock.advance(hours=8)
+    first = await told(house, house.chat, said, "How nice!", trace() | {"question": said.id})
+    house.clock.advance(hours=8)
+    asked = (await house.hear("And there?")).message
+    await told(house, house.chat, asked, "A good place, this Zorblatt.", trace(first.id))
+    await house.memory.unreply(house.owner, said.id)
+    plan = await house.memory.plan_forgetting(house.owner, house.chat, "Saturday", now=house.clock())
+    assert plan is not None
+    assert "A good place, this Zorblatt." in {line.text for line in plan.lines}

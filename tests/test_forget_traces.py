@@ -30,11 +30,14 @@ OF_AN_ACCOUNT: Final = {"session_members", "nulls", "consents"}
 """Those of them that are kept by the account's number."""
 KEPT: Final = {
     "accounts": "that there is an account, and in which language it is spoken to; its counter of numbers",
+    "allowed": "who may talk here, by numbers; no memory",
     "also_hidden": "numbers of rows, gone with the deletion",
     "chats": "where to write to",
     "deletions": "that something was forgotten, in counts",
+    "budget_told": "that somebody was told of a budget today",
     "departures": "which groups an account has left: what it said there must not be used in them",
     "erased": "numbers of rows, for a restored backup",
+    "group_usage": "counts of a group by day, without a word",
     "job_runs": "nobody's",
     "link_codes": "a keyed hash of what was shown, void after minutes",
     "link_tries": "times of wrong codes",
@@ -42,6 +45,8 @@ KEPT: Final = {
     "models": "nobody's",
     "once_linked": "in whose talks to look for what is forgotten later",
     "pauses": "where nothing is to be learned: forgetting everything is no wish to be remembered again",
+    "pairing": "a keyed hash of what a stranger was shown, void after a day",
+    "pairing_tries": "times of wrong codes",
     "persons": "nobody's: numbers",
     "probes": "nobody's",
     "sessions": "nobody's own: when there was talk in a chat",

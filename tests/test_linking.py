@@ -13,7 +13,8 @@ from random import Random
 import pytest
 
 from config.locales import phrase
-from memory.linking import ALL_TRIES, ALPHABET, LASTS, MOST_ACCOUNTS, OWN_TRIES
+from memory.codes import ALPHABET
+from memory.linking import ALL_TRIES, LASTS, MOST_ACCOUNTS, OWN_TRIES
 from memory.model import Account, Chat, ProfileLine
 from tests.conftest import Clock
 from tests.house import House, housed

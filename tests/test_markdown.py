@@ -144,7 +144,7 @@ def test_telegram_is_told_by_entities_what_is_marked(text: str, says: str, marks
         "```你好，世界",
         ">5 items\n>=3",
         "@everyone <@123> :smile:",
-        "\u202eabc \u200fdef",
+        "\u202babc \u200fdef",
     ],
 )
 def test_a_sign_that_is_meant_as_itself_is_shown_as_it_was_typed(text: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import memory.access
 import memory.accounts
 import memory.answering
 import memory.apart
@@ -56,6 +57,7 @@ from memory import Memory
 
 WALKED: tuple[type, ...] = (
     Memory,
+    memory.access.Access,
     memory.accounts.Chats,
     memory.answering.Answering,
     memory.corrections.Corrections,
@@ -117,6 +119,15 @@ WITHOUT_OWNER = {
     ("Memory", "waiting"): "gives each message that waits with its owner, at a start",
     ("Memory", "moved"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Memory", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
+    ("Access", "standing"): "who may talk, by the platform's number: strangers have no account, and none is made",
+    ("Access", "ask"): "a stranger has no account, and none is made",
+    ("Access", "unasked"): "a stranger has no account, and none is made",
+    ("Access", "approve"): "a code does not say whose it is; no memory",
+    ("Access", "refuse"): "a code does not say whose it is; no memory",
+    ("Access", "allow"): "names of people and groups by the platform's number, no memory",
+    ("Access", "remove"): "names of people and groups by the platform's number, no memory",
+    ("Access", "everyone"): "names of people and groups by the platform's number, no memory",
+    ("Access", "asking"): "names of strangers by the platform's number, no memory",
     ("Answering", "waiting"): "gives each message that waits with its owner, at a start",
     ("Fleeting", "owners"): "returns account numbers, no memory",
     ("Fleeting", "sweep"): "goes owner by owner inside",

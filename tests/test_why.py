@@ -14,7 +14,7 @@ from tests.conftest import Clock
 from tests.servers.openai_server import OpenAIServer
 from tests.talk import Talk, talking
 
-ADMIN = AccessSettings(admins=("test:1001",))
+ADMIN = AccessSettings(admins=("test:1001",), open="everybody")
 
 
 async def asked_about_color(talk: Talk) -> None:

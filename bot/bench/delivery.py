@@ -30,7 +30,14 @@ from bot.bench import doubles
 from bot.bench.doubles import Report
 from bot.bench.script import Script, Shown, is_serial, judged, replies, troubles
 from bot.message import Adapter, ChatRef, CommandSpec, Incoming, Reply, Seen, Sink, Submit, Update
-from config.settings import ConversationSettings, EmbedderSettings, PrivacySettings, Settings, TelegramSettings
+from config.settings import (
+    AccessSettings,
+    ConversationSettings,
+    EmbedderSettings,
+    PrivacySettings,
+    Settings,
+    TelegramSettings,
+)
 
 MOST_LAG_MS: Final = 50.0
 """The event loop may be so late at the 99th percentile."""
@@ -119,6 +126,7 @@ def _settings(script: Script, servers: doubles.Doubles, folder: Path) -> Setting
         telegram=TelegramSettings(base_url=servers.base_url),
         embedder=EmbedderSettings(kind="none"),
         conversation=ConversationSettings(quiet_seconds=script.quiet_seconds),
+        access=AccessSettings(open="everybody"),
         privacy=PrivacySettings(first_notice=False),  # An answer is compared to the letter.
     )
 

@@ -59,6 +59,8 @@ class Hall:
     longest_queue: int = 0
     written: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when everything was handed in."""
+    up: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when people begin to write."""
     due_over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the last message was written, handed in or not."""
     _refused: dict[int, float] = field(default_factory=dict)
@@ -70,6 +72,7 @@ class Hall:
         await seen()
         queue: asyncio.Queue[Told | None] = asyncio.Queue()
         self.began = time.perf_counter()
+        self.up.set()
         writing = asyncio.create_task(self._write(queue))
         try:
             while (told := await queue.get()) is not None:

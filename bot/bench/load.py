@@ -33,7 +33,7 @@ from bot.bench.hall import Hall
 from bot.bench.people import GivenVectors
 from bot.embedders import LocalEmbedder
 from bot.tokens import token_counter
-from config.settings import ConversationSettings, SessionSettings, Settings
+from config.settings import AccessSettings, BudgetSettings, ConversationSettings, SessionSettings, Settings
 from memory import DATABASE_NAME, Memory
 from memory.ports import Embedder
 
@@ -72,6 +72,9 @@ class Plan:
             _env_file=None,
             session=SessionSettings(idle_minutes=idle / 60),
             conversation=ConversationSettings(quiet_seconds=self.quiet_seconds),
+            access=AccessSettings(open="everybody"),
+            # However few there are to write so much.
+            budget=BudgetSettings(messages_per_person_a_minute=0, messages_per_chat_a_minute=0),
         )
 
 
@@ -149,15 +152,17 @@ class Played:
 
 async def play(plan: Plan, folder: Path) -> Played:
     """Have everybody write and be answered, in a file in ``folder``."""
+    started = time.perf_counter()
     model, lag, resources = ScriptedModel(plan.model_seconds), Lag(), Resources()
     hall = Hall(schedule(chats=plan.chats, rate=plan.rate, seconds=plan.seconds))
     async with _built(plan, folder, model) as app:
         keep_out_of_collections()
         app.scheduler.start()
-        used, began = thread_seconds(), time.perf_counter()
-        watching = [asyncio.create_task(lag.watch()), asyncio.create_task(resources.watch(app.memory))]
-        serving = asyncio.create_task(app.serve(hall))
+        serving, watching = asyncio.create_task(app.serve(hall)), list[asyncio.Task[None]]()
         try:
+            await hall.up.wait()
+            used, began = thread_seconds(), time.perf_counter()
+            watching += [asyncio.create_task(lag.watch()), asyncio.create_task(resources.watch(app.memory))]
             await asyncio.sleep(plan.seconds * DAILY_AT)
             app.daily_due = True
             await hall.due_over.wait()
@@ -179,7 +184,7 @@ async def play(plan: Plan, folder: Path) -> Played:
         jobs = {run.name: {**run.counts, "failures": run.failures} for run in await app.memory.job_runs()}
     gc.unfreeze()
     shares = {name: round(seconds / elapsed, 3) for name, seconds in threads.items()}
-    return Played(hall, model, lag, resources, backlog, shares, time.perf_counter() - began, jobs)
+    return Played(hall, model, lag, resources, backlog, shares, time.perf_counter() - started, jobs)
 
 
 def resident_bytes() -> int:

@@ -5,7 +5,7 @@ One file a group of commands (:class:`bot.commands.order.Group`); the menu and t
 """
 
 from bot.commands.doubting import Question
-from bot.commands.menu import NAMES, Commands, specs
+from bot.commands.menu import ADMIN_NAMES, NAMES, Commands, specs
 from bot.commands.order import Order, Pressed
 
-__all__ = ["NAMES", "Commands", "Order", "Pressed", "Question", "specs"]
+__all__ = ["ADMIN_NAMES", "NAMES", "Commands", "Order", "Pressed", "Question", "specs"]

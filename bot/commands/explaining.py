@@ -7,12 +7,11 @@ from datetime import datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from bot.admins import is_admin
 from bot.commands.numbering import kept
 from bot.commands.order import Order, Pressed, Run, excerpt
+from bot.doorkeeper import Doorkeeper
 from bot.message import Button, Reply
 from config.locales import phrase
-from config.settings import AccessSettings
 from memory import Explained, Fate, Memory, Reason
 from memory.model import Account, Chat, Entry, Message
 from memory.ports import Clock
@@ -26,10 +25,10 @@ _FULL: Final = frozenset({"full", "all", "完整", "全部", "详细", "詳細"}
 class Explaining:
     """``/why``."""
 
-    def __init__(self, memory: Memory, clock: Clock, access: AccessSettings) -> None:
+    def __init__(self, memory: Memory, clock: Clock, door: Doorkeeper) -> None:
         self._memory = memory
         self._clock = clock
-        self._access = access
+        self._door = door
 
     @property
     def runs(self) -> Mapping[str, Run]:
@@ -44,7 +43,7 @@ class Explaining:
     async def _why(self, order: Order) -> Reply:
         owner, language = order.owner, order.owner.language
         full = order.words.casefold() in _FULL
-        if full and not is_admin(owner, self._access):
+        if full and not await self._door.is_admin(owner):
             return Reply(phrase("why.not_admin", language), private=True)
         if order.replied_to is None:
             explained = await self._memory.reasons.latest(owner, order.chat)

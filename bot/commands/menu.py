@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from bot.budgets import Budgets
+from bot.commands.admitting import Admitting
 from bot.commands.choosing import Choosing
 from bot.commands.consenting import Consenting
 from bot.commands.disclosing import Disclosing
@@ -23,6 +25,7 @@ from bot.commands.seeing import Seeing
 from bot.commands.sharing import Sharing
 from bot.commands.spending import Spending
 from bot.commands.talking import Talking
+from bot.doorkeeper import Doorkeeper
 from bot.message import CommandSpec, Incoming, Reply
 from config.locales import phrase
 from config.settings import Settings
@@ -53,7 +56,18 @@ NAMES: Final = (
     "language",
     "timezone",
     "usage",
+    "approve",
+    "deny",
+    "members",
 )
+ADMIN_NAMES: Final = frozenset({"approve", "deny", "members"})
+"""Commands of those who run the bot; nobody else is shown them."""
+OWN_NAMES: Final = frozenset({
+    "whatdoyouknow", "forget", "undo", "unshare", "unlink", "export", "privacy", "why", "language",
+})  # fmt: skip
+"""Commands that show, hand over, restrict or erase what is kept of somebody: they work for who is let in no more."""
+OWN_BUTTONS: Final = frozenset({"forget", "undo", "row", "known", "unshare", "language"})
+"""Beginnings of the buttons that do so."""
 PRIVATE_NAMES: Final = frozenset({"start", "link", "unlink"})
 """Commands that make sense in a private chat alone."""
 LANGUAGES: Final = ("en", "zh", "zh-TW")
@@ -62,12 +76,16 @@ _COMMAND: Final = re.compile(r"[/／](?P<name>[a-z][a-z0-9_]*)(?:@\w+)?(?:\s+(?P
 
 
 def specs() -> tuple[CommandSpec, ...]:
-    """The menu, for platforms that show one."""
+    """The menu, for platforms that show one to everybody."""
     made = []
-    for name in NAMES:
+    for name in _names(admin=False):
         described = {language: phrase(f"command.{name}", language) for language in LANGUAGES}
         made.append(CommandSpec(name, described, private=name in PRIVATE_NAMES))
     return tuple(made)
+
+
+def _names(*, admin: bool) -> list[str]:
+    return [name for name in NAMES if admin or name not in ADMIN_NAMES]
 
 
 class Commands:
@@ -79,10 +97,11 @@ class Commands:
         self._disputing = Disputing(memory, clock)
         self._doubting = Doubting(memory)
         folding = Folding(memory, clock)
+        self._door = Doorkeeper(memory, settings.access, clock)
         self._groups: tuple[Group, ...] = (
-            Talking(memory, clock, lambda: NAMES),
+            Talking(memory, clock, self._listed),
             Seeing(memory, clock),
-            Explaining(memory, clock, settings.access),
+            Explaining(memory, clock, self._door),
             self._disputing,
             self._doubting,
             Remembering(memory, clock),
@@ -94,7 +113,8 @@ class Commands:
             Sharing(memory, clock),
             Linking(memory, clock),
             self._choosing,
-            Spending(memory, clock, settings),
+            Spending(memory, clock, settings, Budgets(memory, settings.budget, self._door, clock)),
+            Admitting(memory, clock, settings, self._door),
         )
         self._run: dict[str, Run] = {name: run for group in self._groups for name, run in group.runs.items()}
 
@@ -112,6 +132,18 @@ class Commands:
     def knows(self, name: str) -> bool:
         """Whether there is such a command."""
         return name in self._run
+
+    def is_own(self, name: str) -> bool:
+        """Whether a command only shows, hands over, restricts or erases what is kept of whoever gives it."""
+        return name in OWN_NAMES
+
+    def is_own_button(self, button: str) -> bool:
+        """The same of a button."""
+        return button.partition(":")[0] in OWN_BUTTONS
+
+    async def _listed(self, owner: Account) -> list[str]:
+        """The commands that somebody may give."""
+        return _names(admin=await self._door.is_admin(owner))
 
     async def run(self, order: Order) -> Reply:
         """Obey a command."""

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from bot.budgets import PRICED, Budgets
 from bot.commands.order import Order, Pressed, Run
 from bot.message import Reply
 from config.locales import phrase
@@ -15,15 +16,14 @@ from memory import Memory, Spent, UsageKind
 from memory.ports import Clock
 
 MILLION: Final = 1_000_000
-PRICED: Final[tuple[UsageKind, ...]] = ("reply", "distil", "rewrite")
-"""What the chat model does; the prices are its."""
 
 
 class Spending:
     """``/usage``."""
 
-    def __init__(self, memory: Memory, clock: Clock, settings: Settings) -> None:
+    def __init__(self, memory: Memory, clock: Clock, settings: Settings, budgets: Budgets) -> None:
         self._memory = memory
+        self._budgets = budgets
         self._clock = clock
         self._settings = settings
 
@@ -50,6 +50,7 @@ class Spending:
             spent={kind: _shown(spent[kind]) for kind in spent if kind != "message"},
             price=self._price(spent),
             budget=await self._budget(order, now),
+            limits=[use.shown for use in await self._budgets.uses(owner, order.chat, now=now)],
         )
         return Reply(text, private=True)
 

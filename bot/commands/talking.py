@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from bot.commands.order import Order, Pressed, Run
 from bot.message import Reply
 from config.locales import phrase
 from memory import Memory
+from memory.model import Account
 from memory.ports import Clock
 
 
 class Talking:
     """``/start``, ``/help``, ``/new``, ``/cancel``, ``/retry``."""
 
-    def __init__(self, memory: Memory, clock: Clock, names: Callable[[], Sequence[str]]) -> None:
-        """``names`` are those of all commands, for ``/help``."""
+    def __init__(self, memory: Memory, clock: Clock, names: Callable[[Account], Awaitable[Sequence[str]]]) -> None:
+        """``names`` are those of the commands that somebody may give, for ``/help``."""
         self._memory = memory
         self._clock = clock
         self._names = names
@@ -44,7 +45,9 @@ class Talking:
 
     async def _help(self, order: Order) -> Reply:
         language = order.owner.language
-        listed = [{"name": name, "does": phrase(f"command.{name}", language)} for name in self._names()]
+        listed = [
+            {"name": name, "does": phrase(f"command.{name}", language)} for name in await self._names(order.owner)
+        ]
         return Reply(phrase("help", language, commands=listed))
 
     async def _new(self, order: Order) -> Reply:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from types import TracebackType
@@ -35,8 +35,8 @@ class Echo:
     meanwhile: Callable[[], Awaitable[None]] | None = None
     heard: list[str] = field(default_factory=list)
 
-    def stream(self, messages: Request, *, max_tokens: int) -> Talking:
-        del max_tokens
+    def stream(self, messages: Request, *, max_tokens: int, whose: Hashable = None) -> Talking:
+        del max_tokens, whose
         text = _text(messages)
         self.shown("chat", text)
         words = list(dict.fromkeys(map(str.capitalize, WORD.findall(text))))

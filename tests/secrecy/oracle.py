@@ -29,7 +29,8 @@ class Marker:
     """A word and its story. ``room`` is the key of the chat it was said in, ``private`` whether that is one.
 
     ``hidden`` words wait for their erasure since ``since``; ``withdrawn`` ones were taken back on the platform.
-    ``fleeting`` words may be answered and are never kept; ``over`` ones not even that.
+    ``fleeting`` words may be answered and are never kept; ``over`` ones not even that. What was said to hold only
+    ``until`` some time is no memory afterwards. ``unasked`` is what nothing may be made of before its owner agrees.
     """
 
     word: str
@@ -41,6 +42,8 @@ class Marker:
     fleeting: bool = False
     since: datetime | None = None
     over: bool = False
+    until: datetime | None = None
+    unasked: bool = False
 
 
 @dataclass(slots=True)

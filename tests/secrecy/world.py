@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from bot.agent import Agent
 from bot.llm import LLM
 from bot.message import ChatRef, Deleted, Edited, Incoming, Left, Posted, Press, Reply, Update
 from bot.turn import Apology
-from config.settings import DistilSettings, Settings
+from config.settings import AccessSettings, DistilSettings, PrivacySettings, Settings
 from memory import DATABASE_NAME, Memory
 from memory.model import Account, Chat
 from tests.conftest import Clock
@@ -41,6 +41,9 @@ SAYINGS = (
     "I will meet {} tomorrow at 5 pm",
     "Until Friday I am staying at the {}",
 )
+LASTS_UNTIL_FRIDAY = "Until Friday"
+IS_OF_HEALTH = "I am allergic to"
+FRIDAY = 4
 QUESTIONS = (
     "What tea do I like?",
     "What is my dog called?",
@@ -128,13 +131,22 @@ class World:
     threads: set[tuple[str, str | None]] = field(default_factory=set)
     """(word, thread) of what was said in a group: forgetting a chat is about the topic, not about the group."""
     paused: set[tuple[tuple[str, str], str]] = field(default_factory=set)
+    agreed: set[tuple[str, str]] = field(default_factory=set)
+    """Accounts that agreed to have what is of their health kept, from then on."""
     _numbers: int = 0
 
     @classmethod
     async def made(cls, folder: Path, random: Random) -> World:
         """An empty world in a folder."""
         # One session at a time: with two, a request may be on its way while the other is told to forget.
-        settings = Settings(data_dir=folder, zone="UTC", distil=DistilSettings(at_once=1))
+        sensitive: Literal["keep", "ask"] = random.choice(("keep", "ask"))
+        settings = Settings(
+            data_dir=folder,
+            zone="UTC",
+            distil=DistilSettings(at_once=1),
+            access=AccessSettings(open="everybody"),
+            privacy=PrivacySettings(sensitive=sensitive),
+        )
         world = cls(folder, random, settings, Oracle(random))
         logging.getLogger().addHandler(world.ears)
         world.echo = Echo(random, world.shown, world.meanwhile)
@@ -225,6 +237,8 @@ class World:
                 for marker in self.oracle.found(" ".join([entry.text, *(c.quote for c in entry.provenance.citations)])):
                     if marker.account != (platform, user) or marker.state != "live" or marker.fleeting:
                         raise Violation(f"the memory of {platform}/{user} holds {marker}: {entry}")
+                    if marker.unasked:
+                        raise Violation(f"nobody agreed to have this kept: {marker}: {entry}")
 
     # ---- what happens --------------------------------------------------------------------------------
 
@@ -261,6 +275,8 @@ class World:
             "delete": (2, self.delete),
             "again": (3, self.again),
             "list": (5, self.list_known),
+            "export": (1, self.export),
+            "consent": (2, self.consent),
             "share": (3, self.share),
             "unshare": (2, self.unshare),
             "off the record": (3, self.off_the_record),
@@ -328,7 +344,8 @@ class World:
     def seen(self, place: Place, reply: Reply) -> None:
         """A reply as it is shown: one that is private reaches its person alone."""
         private = place.private or reply.private
-        text = "\n".join([reply.text, *(button.label for button in reply.buttons)])
+        files = (file.content.decode() for file in reply.files)
+        text = "\n".join([reply.text, *(button.label for button in reply.buttons), *files])
         self.oracle.check(text, account=place.account, room=place.room, private=private, what="a reply")
         if private and len(self.oracle.person(place.account)) > 1:
             # What a linked account was told stays in its talk when the link is taken back.
@@ -347,7 +364,19 @@ class World:
         fleeting = (place.account, place.room) in self.paused
         marker = self.oracle.said(place.account, place.room, private=place.private, fleeting=fleeting)
         self.threads.add((marker.word, place.thread))
-        await self.tell(place, self.random.choice(SAYINGS).format(marker.word))
+        await self.tell(place, self.saying(marker))
+
+    def saying(self, marker: Marker) -> str:
+        """A sentence about a word; what it says of time and of health is noted with the word."""
+        saying = self.random.choice(SAYINGS)
+        if saying.startswith(LASTS_UNTIL_FRIDAY):
+            midnight = self.clock().replace(hour=0, minute=0, second=0, microsecond=0)
+            # Said on a Friday it may mean this one or the next.
+            ahead = (FRIDAY - midnight.weekday()) % 7 or 7
+            marker.until = midnight + timedelta(days=ahead + 1)
+        asks = self.settings.privacy.sensitive == "ask" and marker.account not in self.agreed
+        marker.unasked = asks and saying.startswith(IS_OF_HEALTH)
+        return saying.format(marker.word)
 
     async def off_the_record(self) -> None:
         place = self.somewhere()
@@ -573,7 +602,7 @@ class World:
         old = self.oracle.found(message.text)
         new = self.oracle.said(place.account, place.room, private=place.private)
         self.threads.add((new.word, place.thread))
-        text = self.random.choice(SAYINGS).format(new.word)
+        text = self.saying(new)
         changed = Incoming(message.chat, message.user_id, message.name, message.message_id, text, message.at)
         for marker in old:
             marker.state = "withdrawn"
@@ -607,7 +636,30 @@ class World:
         return Place((message.chat.platform, message.user_id), message.chat.key, message.chat.thread), message
 
     async def list_known(self) -> None:
-        await self.tell(self.somewhere(), "/whatdoyouknow")
+        """Somebody looks at what is known; what has expired is no part of it, be the job late or not."""
+        place = self.somewhere()
+        for reply in await self.tell(place, "/whatdoyouknow"):
+            for marker in self.oracle.found(reply.text):
+                if marker.until is not None and marker.until <= self.clock():
+                    raise Violation(f"what ended {marker.until} is shown at {self.clock()}: {marker}\n{reply.text}")
+
+    async def export(self) -> None:
+        """Somebody takes along all that is kept of them."""
+        await self.tell(self.alone(), "/export")
+
+    async def consent(self) -> None:
+        """Somebody says whether what is of their health may be kept: always, what waits now, or not at all."""
+        place = self.alone()
+        choice = self.random.choice(("yes", "once", "no"))
+        if choice == "yes":
+            self.agreed.add(place.account)
+        elif choice == "no":
+            self.agreed.discard(place.account)
+        if choice != "no":
+            for marker in self.oracle.markers.values():
+                if marker.account == place.account:
+                    marker.unasked = False
+        await self.press(place, f"consent:health:{choice}")
 
     async def why(self) -> None:
         await self.tell(self.somewhere(), "/why")

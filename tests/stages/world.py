@@ -14,14 +14,14 @@ from aiohttp import web
 from bot.app import App, built
 from bot.commands import specs
 from bot.message import Sink, Update
-from config.settings import ModelSettings, PrivacySettings, Settings
+from config.settings import AccessSettings, ModelSettings, PrivacySettings, Settings
 from tests.conftest import Clock
 from tests.servers.openai_server import How, OpenAIServer
 from tests.stages.console import Console
 from tests.stages.discord import Discord
 from tests.stages.stage import MARA, Hours, Person, Room, Stage
 from tests.stages.telegram import Telegram
-from tests.talk import NO_EMBEDDER, Door, Talk
+from tests.talk import EVERYBODY, NO_EMBEDDER, Door, Talk
 from tests.telegram_world import Time
 
 STAGES: Final[dict[str, Callable[[Hours], AbstractAsyncContextManager[Stage]]]] = {
@@ -60,7 +60,9 @@ def streamed(text: str, piece: int = 400) -> list[str]:
 class World:
     """A bot that is up. ``hush``: while it is not set, a quiet second of the conversation does not pass."""
 
-    def __init__(self, stage: Stage, model: Model, data_dir: Path, hours: Hours) -> None:
+    def __init__(
+        self, stage: Stage, model: Model, data_dir: Path, hours: Hours, access: AccessSettings = EVERYBODY
+    ) -> None:
         self.stage = stage
         self.model = model
         self.hush = asyncio.Event()
@@ -71,6 +73,7 @@ class World:
             data_dir=data_dir,
             zone="UTC",
             embedder=NO_EMBEDDER,
+            access=access,
             privacy=PrivacySettings(first_notice=False),
             model=ModelSettings(timeout_seconds=5.0, retries=0),
             openai_base_url=model.base_url,
@@ -190,11 +193,13 @@ class World:
 
 
 @asynccontextmanager
-async def world_on(name: str, data_dir: Path, clock: Clock) -> AsyncIterator[World]:
+async def world_on(
+    name: str, data_dir: Path, clock: Clock, *, access: AccessSettings = EVERYBODY
+) -> AsyncIterator[World]:
     """Set a stage and bring the bot up on it."""
     hours = Hours(clock, Time())
     async with Model() as model, STAGES[name](hours) as stage:
-        world = World(stage, model, data_dir, hours)
+        world = World(stage, model, data_dir, hours, access)
         await world.start()
         try:
             yield world

@@ -13,7 +13,7 @@ import discord
 
 from bot.adapters.discord.reading import Interaction
 from bot.delivery import Flood, Refused, Unconfirmed
-from bot.markdown import Part, discord_parts
+from bot.markdown import Part, discord_parts, unopened
 from bot.message import Button
 
 FAILED: Final = (aiohttp.ClientError, OSError, discord.DiscordException)
@@ -31,6 +31,8 @@ _SERVER_ERROR: Final = 500
 _BAN_SECONDS: Final = 60.0
 """How long to wait when Discord's front refuses and does not say for how long."""
 _UNREACHED: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+_BEFORE_BRACKETS: Final = 1_600
+"""Characters of a part before the addresses in it get their brackets: of the shortest, of nine, eleven are made."""
 _LABEL: Final = 80
 """Characters on a button (Discord component reference)."""
 
@@ -152,7 +154,8 @@ class ChannelOutlet:
         if self._reference is not None and slot == 0:
             what["reference"] = self._reference
         with told(self._client):
-            return await (await self._reach()).send(nonce=nonce, **what)
+            # To show a preview Discord would fetch each address, with every word that a model was led to put into it.
+            return await (await self._reach()).send(nonce=nonce, suppress_embeds=True, **what)
 
     async def _change(self, message_id: int, **how: Any) -> None:
         with told(self._client):
@@ -180,8 +183,8 @@ class InteractionOutlet:
         self._ids: set[str] = set()
 
     def parts(self, text: str, *, markdown: bool, most: int | None = None) -> Sequence[Part]:
-        """Cut to Discord's 2,000 characters."""
-        return discord_parts(text, markdown=markdown, most=most)
+        """Cut to Discord's 2,000 characters; the message a command left open has no flag against previews."""
+        return [unopened(part) for part in discord_parts(text, markdown=markdown, most=most, limit=_BEFORE_BRACKETS)]
 
     def repeatable(self, slot: int) -> bool:
         """Only the message a command left open, and what is no longer part of the interaction."""

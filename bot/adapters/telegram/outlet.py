@@ -31,7 +31,7 @@ from telegram.error import (
 
 from bot.adapters.telegram.connection import never_left, seconds
 from bot.delivery import Flood, Refused, Unconfirmed
-from bot.markdown import Part, telegram_parts
+from bot.markdown import Part, telegram_parts, uncalled
 from bot.message import Button, ChatRef
 
 _GONE: Final = ("message to edit not found", "message can't be edited", "to delete not found", "message_id_invalid")
@@ -108,11 +108,13 @@ class TelegramOutlet:
         self._place = _Place(int(chat.key.partition(":")[2]), thread, answers)
         self._first = self._place.chat_id
         self._posted_in: dict[str, int] = {}
+        self._private = chat.private
         self._draft_id = draft_id if chat.private and thread is None else None
 
     def parts(self, text: str, *, markdown: bool, most: int | None = None) -> Sequence[Part]:
-        """Cut a text into messages of at most 4,096 UTF-16 units."""
-        return telegram_parts(text, markdown=markdown, most=most)
+        """Cut a text into messages of at most 4,096 UTF-16 units; in a group no name in it calls anybody."""
+        parts = telegram_parts(text, markdown=markdown, most=most)
+        return parts if self._private else [uncalled(part) for part in parts]
 
     def repeatable(self, slot: int) -> bool:  # noqa: ARG002 - the platform has no nonce for any of them
         """Telegram cannot tell a repeated message from a second one."""
