@@ -7,7 +7,7 @@ WORKDIR /app
 COPY constraints.txt ./
 RUN pip install --no-cache-dir --only-binary=:all: --requirement constraints.txt \
     && useradd --uid 10001 --no-create-home --home-dir /data recollect \
-    && install --directory --owner=recollect --group=recollect --mode=700 /data \
+    && install --directory --owner=recollect --group=recollect --mode=700 /data /backups \
     && ln --symbolic /data data
 
 COPY config config

@@ -7,11 +7,10 @@ import difflib
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 from zoneinfo import ZoneInfo
 
 import httpx2
@@ -19,9 +18,11 @@ from pydantic import SecretStr
 
 from bot import logs
 from bot.endpoint import HINTS
+from bot.finding import Finding
 from bot.llm import LLM, LLMError, PicturesRefused, normalise_base_url
 from bot.message import AdapterError
 from bot.platforms import Platform, whose
+from bot.premises import look_at_premises
 from bot.tokens import token_counter
 from bot.zone import zone_of
 from config.settings import ENV_FILE, Settings, SettingsError, load
@@ -43,20 +44,6 @@ class ClosableEmbedder(Embedder, Protocol):
         """Close them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing looked at: "ok" works, "warn" works less well, "fail" does not work; ``fix`` says what to do."""
-
-    level: Literal["ok", "warn", "fail"]
-    what: str
-    fix: str = ""
-
-    @property
-    def line(self) -> str:
-        """The finding as printed."""
-        return f"{self.level:4}  {self.what}" + (f" — {self.fix}" if self.fix else "")
-
-
 async def examine(
     folder: Path,
     *,
@@ -68,10 +55,11 @@ async def examine(
     try:
         settings = load(cwd=folder, overrides={"data_dir": data_dir} if data_dir else None)
     except SettingsError as error:
-        return [Finding("fail", "settings", line) for line in str(error).splitlines()]
+        return [Finding("fail", "settings", line, settings=True) for line in str(error).splitlines()]
     return [
         *look_at_files(folder, settings),
         *look_at_persona(settings),
+        *await asyncio.to_thread(look_at_premises, settings, clock=clock),
         *look_at_access(settings),
         await asyncio.to_thread(look_at_database, settings.data_dir / DATABASE_NAME),
         *await asyncio.to_thread(look_at_jobs, settings.data_dir / DATABASE_NAME),

@@ -77,8 +77,13 @@ def check(
     *,
     data: Data = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only what is not right.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Let a warning count as a failure.")] = False,
 ) -> None:
-    """Say line by line whether everything is ready, and what to do where it is not."""
+    """Say line by line whether everything is ready, and what to do where it is not.
+
+    Exit code 0: it is, warnings aside. 1: something does not work (with --strict: or is not as it should be).
+    2: settings are wrong; every one of them is named.
+    """
 
     def examine() -> int:
         findings = asyncio.run(
@@ -87,7 +92,10 @@ def check(
         for finding in findings:
             if not quiet or finding.level != "ok":
                 typer.echo(finding.line)
-        return FAILED if any(finding.level == "fail" for finding in findings) else 0
+        if any(finding.settings for finding in findings):
+            return MISUSED
+        bad = ("fail", "warn") if strict else ("fail",)
+        return FAILED if any(finding.level in bad for finding in findings) else 0
 
     look(examine, data=data)
 

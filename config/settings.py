@@ -6,9 +6,10 @@ Names people already know come from the environment or ``.env``; everything else
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
@@ -338,6 +339,11 @@ class BackupSettings(Section):
         examples=["/mnt/backup/recollect"],
     )
 
+    @property
+    def cycle_hours(self) -> float:
+        """Hours within which what is erased is gone from the bot's own backups, too."""
+        return self.every_hours or 24.0
+
 
 class TelegramSettings(Section):
     """``[telegram]``: how to reach it."""
@@ -453,30 +459,42 @@ def load(*, cwd: Path | None = None, overrides: Mapping[str, Any] | None = None)
     """Read the settings of folder ``cwd`` (default: where we are); what comes later in this list wins.
 
     ``recollect.toml``, ``.env``, the environment (an empty value counts as none), ``overrides`` (by field
-    name, a table as a whole). Raises SettingsError.
+    name, a table as a whole). Raises SettingsError, which names everything that is wrong, a line each.
     """
     folder = cwd or Path()
-    table = _read_toml(folder / TOML_FILE)
-    told = {**table, **_read_env(folder / ENV_FILE), **EnvSettingsSource(Credentials)(), **(overrides or {})}
+    faults: list[str] = []
+    table = _read(lambda: _read_toml(folder / TOML_FILE), faults)
+    faults += misplaced(table, Credentials.model_fields, file=TOML_FILE)
+    table = {key: value for key, value in table.items() if key.lower() not in Credentials.model_fields}
+    env = _read(lambda: _read_env(folder / ENV_FILE), faults)
+    told = {**table, **env, **EnvSettingsSource(Credentials)(), **(overrides or {})}
+    settings = None
     try:
         settings = Settings(**told)
     except ValidationError as error:
-        lines = complaints(error, Settings, file=TOML_FILE, names=Credentials.model_fields)
-        raise SettingsError("\n".join(lines)) from None
-    _check_room(settings)
+        faults += complaints(error, Settings, file=TOML_FILE, names=Credentials.model_fields)
+    faults += _crowded(settings or _what_can_be_read(told))
+    if faults or settings is None:
+        raise SettingsError("\n".join(faults))
     return settings
+
+
+def _read(reading: Callable[[], dict[str, Any]], faults: list[str]) -> dict[str, Any]:
+    """What a file says; nothing, and one more fault, where it cannot be read."""
+    try:
+        return reading()
+    except SettingsError as error:
+        faults.append(str(error))
+        return {}
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        table = TomlConfigSettingsSource(Settings, toml_file=path).toml_data
+        return dict(TomlConfigSettingsSource(Settings, toml_file=path).toml_data)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path.name} cannot be read as TOML: {error}") from None
     except OSError as error:
         raise SettingsError(f"{path.name} cannot be opened: {error.strerror}") from None
-    if lines := misplaced(table, Credentials.model_fields, file=path.name):
-        raise SettingsError("\n".join(lines))
-    return table
 
 
 def _read_env(path: Path) -> dict[str, Any]:
@@ -488,12 +506,23 @@ def _read_env(path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path.name} cannot be opened: {error.strerror}") from None
 
 
-def _check_room(settings: Settings) -> None:
-    """Refuse budgets that leave the conversation itself less than 40 % of the context."""
+def _what_can_be_read(told: Mapping[str, Any]) -> Settings:
+    """The settings with the tables that are right, so that what does not go together is told with what is wrong."""
+    right: dict[str, Any] = {}
+    for name in ("model", "recall"):
+        with contextlib.suppress(ValidationError):
+            right |= {name: Settings.model_validate({name: told.get(name, {})}).model_dump()[name]}
+    return Settings(**right)
+
+
+def _crowded(settings: Settings) -> list[str]:
+    """Complain of budgets that leave the conversation itself less than 40 % of the context."""
     taken = settings.model.reply_tokens + settings.recall.max_tokens
     room = int(settings.model.context_tokens * 0.6)
-    if taken > room:
-        raise SettingsError(
-            f"{TOML_FILE}: [model] reply_tokens and [recall] max_tokens together ({taken}) must be at most "
-            f"60 % of [model] context_tokens ({room}), or no room is left for the conversation"
-        )
+    if taken <= room:
+        return []
+    told = (
+        f"{TOML_FILE}: [model] reply_tokens and [recall] max_tokens together ({taken}) must be at most "
+        f"60 % of [model] context_tokens ({room}), or no room is left for the conversation"
+    )
+    return [told]

@@ -22,6 +22,9 @@ from memory.db import DATABASE_NAME, DatabaseError, inspect
 from memory.doubts import Doubt, Holds
 from memory.face import Memory, Owed
 from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
+from memory.imported import ImportRefusedError
+from memory.imported import parse as parse_export
+from memory.importing import TakenIn
 from memory.jobs import last_runs
 from memory.journal import Line
 from memory.lexicon import is_question
@@ -29,6 +32,7 @@ from memory.lists import Listed, Page
 from memory.overview import Overview, next_time
 from memory.reasons import Explained, Fate, Reason, rests_on_memory
 from memory.recall import SCORE_TERMS, RecallOptions
+from memory.restoring import Restored, ensure_alone, restore
 from memory.revising import Revision
 from memory.rules import (
     Dispute,
@@ -67,6 +71,7 @@ __all__ = [
     "Fate",
     "Heard",
     "Holds",
+    "ImportRefusedError",
     "Line",
     "Listed",
     "Matter",
@@ -80,12 +85,14 @@ __all__ = [
     "Question",
     "Reason",
     "RecallOptions",
+    "Restored",
     "Revision",
     "Ruling",
     "Sort",
     "Spent",
     "Stand",
     "Standing",
+    "TakenIn",
     "UntypedError",
     "UsageKind",
     "Waiting",
@@ -98,6 +105,7 @@ __all__ = [
     "day_of",
     "detect_language",
     "disputes",
+    "ensure_alone",
     "inspect",
     "is_question",
     "is_small_talk",
@@ -105,7 +113,9 @@ __all__ = [
     "next_time",
     "off_the_record",
     "own_backups",
+    "parse_export",
     "quoted",
+    "restore",
     "rests_on_memory",
     "sample_texts",
     "take_backup",

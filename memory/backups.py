@@ -94,8 +94,8 @@ def take(database: Path, target: Path, *, now: datetime) -> Backup:
         _look_for_room(database, target.parent)
         part = target.with_name(f".{target.name}{PART}")
         try:
-            expected = _copy(database, part)
-            made = _checked(part)
+            expected = copy_whole(database, part)
+            made = looked_through(part)
             if expected is not None and expected != made.all_counts:
                 raise BackupError(f"{part} does not hold what {database} holds; try again.")
             _seal(part, target, now=now, version=made.version)
@@ -127,13 +127,22 @@ def verify(path: Path) -> Backup:
     if not inspect(path):
         raise BackupError(f"{path} is empty: choose another backup.")
     try:
-        found = _checked(path)
+        found = looked_through(path)
     except sqlite3.Error as error:
         raise BackupError(f"{path} cannot be read ({error}): choose another backup.") from error
     return Backup(
         path, found.version, found.counts, found.size, made_at(path), sealed=told is not None,
         all_counts=found.all_counts,
     )  # fmt: skip
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file is a database without damage, whatever is in it."""
+    try:
+        looked_through(path)
+    except (BackupError, sqlite3.DatabaseError):
+        return False
+    return True
 
 
 def remove(path: Path) -> None:
@@ -176,7 +185,7 @@ def give_name(part: Path, target: Path) -> None:
 def seal_again(part: Path, target: Path) -> None:
     """Put a finished file in the place of a backup that is there, with its new checksum and the old time."""
     when = made_at(target)
-    made = _checked(part)
+    made = looked_through(part)
     old = target.with_name(target.name + ENDING)
     # Without its checksum a backup is still one; with a wrong one it is none. So the old one goes first.
     old.unlink(missing_ok=True)
@@ -214,7 +223,7 @@ def _look_for_room(database: Path, folder: Path) -> None:
         )
 
 
-def _copy(database: Path, part: Path) -> dict[str, int] | None:
+def copy_whole(database: Path, part: Path) -> dict[str, int] | None:
     """Write all rows as of one moment, for the owner's eyes only.
 
     Returns how many rows each table had, or None when somebody wrote meanwhile: nobody knows it of that moment then.
@@ -238,8 +247,11 @@ def _drop(part: Path) -> None:
         part.with_name(part.name + end).unlink(missing_ok=True)
 
 
-def _checked(path: Path) -> Backup:
-    """Read every page of a file that nobody writes to. Raises BackupError and sqlite3.Error."""
+def looked_through(path: Path) -> Backup:
+    """Read every page of a file that nobody writes to, and see that every reference points at something.
+
+    Raises BackupError and sqlite3.Error.
+    """
     with _opened(path) as connection:
         problems = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({_PROBLEMS})")]
         if problems != ["ok"]:

@@ -22,6 +22,7 @@ from typing import Any, Final, TypeVar
 from memory.holding import Held, HeldError
 from memory.reader import Reader
 from memory.scrubbing import FEW, MOST_ROUNDS, NOTES, NewFile, discard, forgetting_notes, keys, noting
+from memory.watching import NOTE, triggers
 from memory.writer import Outcome, Work, Writer
 
 log = logging.getLogger(__name__)
@@ -57,6 +58,8 @@ class Database:
         self._reader = reader
         self._lock = asyncio.Lock()
         self._scrubbing = asyncio.Lock()
+        self._watcher: Callable[[], Coroutine[Any, Any, None]] | None = None
+        self._touched: set[int] = set()
         self._inside: asyncio.Task[Any] | None = None
         self._due: deque[Work[Any]] = deque()
         self._writing: asyncio.Task[None] | None = None
@@ -93,6 +96,38 @@ class Database:
             await self._reader.close()
             await self._writer.close()
             self._held.release()
+
+    async def watch(self, watcher: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Await ``watcher`` after every write that touched accounts in a way :mod:`memory.watching` names."""
+        self._watcher = watcher
+        await self._noting_accounts()
+
+    def touched(self) -> set[int]:
+        """Numbers of the accounts that were touched since the last time."""
+        touched, self._touched = self._touched, set()
+        return touched
+
+    def touch(self, numbers: Iterable[int]) -> None:
+        """Count these accounts as touched, too."""
+        self._touched |= set(numbers)
+
+    @property
+    def any_touched(self) -> bool:
+        """Whether any account was."""
+        return bool(self._touched)
+
+    async def _noting_accounts(self) -> None:
+        # Called in the connection's thread, also for what is rolled back: then one line too many is written.
+        await self._writer.create_function(NOTE, 1, self._note)
+        await self._writer.executescript(";".join(triggers()))
+
+    def _note(self, number: int) -> None:
+        self._touched.add(number)
+
+    async def _tell(self) -> None:
+        """Tell the watcher what the transaction that is over has touched."""
+        if self._watcher is not None and self._touched and not self.inside:
+            await self._watcher()
 
     @property
     def inside(self) -> bool:
@@ -146,27 +181,31 @@ class Database:
         while self._due:
             async with self._lock:
                 works = [self._due.popleft() for _ in range(min(len(self._due), MOST_TOGETHER))]
+                outcomes = [Outcome(error=asyncio.CancelledError()) for _ in works]
                 try:
                     outcomes = await _uncancelled(self._writer.together(works))
-                except BaseException as error:
+                except (sqlite3.Error, ValueError) as error:  # The connection is closed.
                     outcomes = [Outcome(error=error) for _ in works]
-                    if isinstance(error, asyncio.CancelledError):
-                        raise
                 finally:
-                    for work, outcome in zip(works, outcomes, strict=True):
-                        self._settle(work, outcome)
+                    if not self._touched:
+                        self._settle(works, outcomes)
+            try:
+                await self._tell()
+            finally:
+                self._settle(works, outcomes)
 
-    def _settle(self, work: Work[Any], outcome: Outcome) -> None:
-        if work.result.done():
-            return
-        error = outcome.error
-        if error is None:
-            work.result.set_result(outcome.value)
-        elif isinstance(error, asyncio.CancelledError):
-            work.result.cancel()
-        else:
-            work.result.set_exception(self._explained(error))
-            work.result.exception()  # Whoever waited may have been cancelled: then nobody asks for it.
+    def _settle(self, works: Sequence[Work[Any]], outcomes: Sequence[Outcome]) -> None:
+        """Tell everybody what came of their piece."""
+        for work, (value, error) in zip(works, outcomes, strict=True):
+            if work.result.done():
+                continue
+            if error is None:
+                work.result.set_result(value)
+            elif isinstance(error, asyncio.CancelledError):
+                work.result.cancel()
+            else:
+                work.result.set_exception(self._explained(error))
+                work.result.exception()  # Whoever waited may have been cancelled: then nobody asks for it.
 
     def _explained(self, error: BaseException) -> BaseException:
         """What a write is said to have failed of."""
@@ -226,6 +265,7 @@ class Database:
                 raise
             finally:
                 self._inside = None
+        await self._tell()
 
     async def scrub(self) -> None:
         """Rewrite the file and empty its log, so that deleted bytes are gone from both.
@@ -296,6 +336,8 @@ class Database:
                         await asyncio.to_thread(swap)
                     finally:
                         self._writer = await _connect(self.path)
+                        if self._watcher is not None:
+                            await self._noting_accounts()
         return alone
 
     async def _leave_log(self) -> bool:
@@ -404,8 +446,10 @@ def _prepare(path: Path) -> None:
 
 
 def _drop_copies(path: Path) -> None:
-    for copy in path.parent.glob(f"{path.stem}.v*.bak"):
-        copy.unlink()
+    """Remove what migrations and restores have left beside the file: it may hold what is erased since."""
+    for pattern in (f"{path.stem}.v*.bak", f"{path.stem}.replaced-*.db*"):
+        for copy in path.parent.glob(pattern):
+            copy.unlink()
 
 
 def _copy(path: Path, copy: Path) -> None:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Final
 
 from memory.accounts import Accounts
-from memory.erasures import Erasures
+from memory.erasures import Erasures, Range
 from memory.model import Account, Message
 from memory.offloop import off_loop
 from memory.persons import Persons
@@ -129,6 +129,7 @@ class Echoes:
         clean = True
         for other in await self._holders(owner, lines, deletion):
             ids = await self._held(other, deletion)
+            await self._erasures.note(other, deletion, ids)
             await self._erase(other, ids)
             await self._erasures.release(other, deletion)
             clean &= not await self._stores.journal.hidden(other, deletion)
@@ -139,7 +140,9 @@ class Echoes:
     async def withdraw(self, owner: Account, gone: Sequence[Message], memories: Sequence[int]) -> None:
         """Erase at once what repeats lines that were taken back on the platform. Needs an open transaction."""
         for other, lines in await self.of(owner, gone, memories):
-            await self._erase(other, [line.id for line in lines])
+            ids = [line.id for line in lines]
+            await self._erasures.keep(other, [Range(id_, id_) for id_ in ids])
+            await self._erase(other, ids)
 
     async def forgotten_meanwhile(self, owner: Account, session: int, *, since: datetime) -> bool:
         """Whether another member, or another account of the owner's, forgot something after ``since`` for good."""

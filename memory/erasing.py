@@ -6,7 +6,8 @@ in a file that has them back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -22,6 +23,8 @@ from memory.reach import ROWS_A_LINE, holding
 from memory.stores import Stores
 
 RECEIPT: Final = "forget.receipt"
+RECEIPT_COPIES: Final = "forget.receipt_copies"
+"""The receipt where there are backups, which are cleaned later."""
 AT_ONCE: Final = 500
 """Rows that go in one transaction: everybody else writes between two of them."""
 
@@ -56,8 +59,18 @@ class ErasureError(Exception):
 class Erasing:
     """Removes what was hidden, wherever it is."""
 
-    def __init__(self, db: Database, stores: Stores, erasures: Erasures, echoes: Echoes) -> None:
+    def __init__(
+        self,
+        db: Database,
+        stores: Stores,
+        erasures: Erasures,
+        echoes: Echoes,
+        *,
+        copies: Callable[[], float] = lambda: 0,
+    ) -> None:
+        """``copies`` tells within how many hours the backups are cleaned, 0 where there are none."""
         self._db = db
+        self._copies = copies
         self._echoes = echoes
         self._stores = stores
         self._erasures = erasures
@@ -85,8 +98,10 @@ class Erasing:
             raise ErasureError(failed[0])
         return done
 
-    async def again(self, owner: Account, ranges: Iterable[Range], *, now: datetime) -> int:
+    async def again(self, owner: Account, ranges: Iterable[Range], *, now: datetime, scrub: bool = True) -> int:
         """Erase rows that an older copy of the file has brought back, and rewrite it; returns how many there were.
+
+        Who does this for many owners has them not ``scrub`` one by one, and rewrites the file at the end.
 
         To be called after a restore, before anybody reads, with the ranges that the file before it had
         (:meth:`memory.forget.Forgetting.erased`). What the copy knows of itself it has erased already; a line that was
@@ -106,7 +121,7 @@ class Erasing:
                 await self._erasures.requote(owner, first, last)
             await self._erasures.keep(owner, ranges)
             await self._sweep(owner)
-        if count:
+        if count and scrub:
             await self._db.scrub()
         return count
 
@@ -185,9 +200,13 @@ class Erasing:
 
     async def _acknowledge(self, owner: Account, deletion: Deletion, *, now: datetime) -> bool:
         """Mark a deletion as carried out and owe its receipt."""
+        hours = await asyncio.to_thread(self._copies)
         async with self._db.transaction():
             if not await self._stores.promises.erased(owner, deletion.id, at=now):
                 return False
-            counts = dict(deletion.counts)
-            await self._stores.promises.notify(owner, deletion.chat, RECEIPT, counts, at=now)
+            told: dict[str, float] = dict(deletion.counts)
+            phrase = RECEIPT
+            if hours:
+                phrase, told = RECEIPT_COPIES, told | {"hours": hours}
+            await self._stores.promises.notify(owner, deletion.chat, phrase, told, at=now)
         return True

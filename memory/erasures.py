@@ -99,7 +99,8 @@ class Erasures:
 
     async def _write(self, owner: Account, deletion: int, ranges: Iterable[Range]) -> None:
         await self._db.executemany(
-            "INSERT OR REPLACE INTO erased (first, last, deletion) VALUES (?, ?, ?)",
+            "INSERT INTO erased (first, last, deletion) VALUES (?, ?, ?)"
+            " ON CONFLICT (first, deletion) DO UPDATE SET last = max(last, excluded.last)",
             [(first, last, deletion) for first, last in ranges if owner.owns(first) and owner.owns(last)],
         )
 

@@ -18,6 +18,7 @@ from memory.answering import Answering, Heard, Waiting
 from memory.calibrating import Calibration
 from memory.consenting import Consenting
 from memory.consents import Consents
+from memory.copying import Copies
 from memory.corrections import Corrections
 from memory.db import Database, DatabaseError
 from memory.disclosing import Disclosures
@@ -32,9 +33,11 @@ from memory.forget import Forgetting, Plan
 from memory.forget_together import ForgettingTogether
 from memory.freshness import Freshness
 from memory.housekeeping import Housekeeping
+from memory.importing import Imports
 from memory.index import Indexes
 from memory.jobs import Job, JobRun, Runs, run_due
 from memory.journal import Journal, Line
+from memory.ledger import Ledger
 from memory.linking import Linking
 from memory.lists import Lists
 from memory.merging import Merging
@@ -142,6 +145,17 @@ class Memory:
         patience = timedelta(days=settings.privacy.ask_days)
         reserve = Reserve(self.pauses, consents, settings.privacy)
         self._gate = Gate(db, self._stores, reserve=reserve)
+        self.imports = Imports(
+            db,
+            self._accounts,
+            self._chats,
+            self._sessions,
+            self._stores,
+            gate=self._gate,
+            reserve=reserve,
+            pauses=self.pauses,
+        )
+        """What is brought from elsewhere."""
         self._rezoning = Rezoning(db, self._accounts, self._stores.timeline, self._indexes)
         self._moves = Moves(db)
         echoes = Echoes(self._accounts, self._sessions, self._stores, persons, changed=self._indexes.forget)
@@ -166,6 +180,8 @@ class Memory:
             reserve=reserve,
             echoes=echoes,
         )
+        self._ledger = Ledger(db, self._accounts)
+        self._copies = Copies(db, settings.backup, settings.backup_dir, clock=clock)
         forgetting = Forgetting(
             db,
             self._stores,
@@ -173,6 +189,7 @@ class Memory:
             timedelta(minutes=settings.forget.undo_minutes),
             echoes,
             changed=self._changed,
+            copies=self._copies.cycle_hours,
         )
         self.forgetting = ForgettingTogether(
             db, forgetting, self._accounts, self._chats, persons=persons, stores=self._stores
@@ -222,6 +239,8 @@ class Memory:
                 db, self._accounts, self._sessions, self._stores, answering=self._answering, patience=patience
             ),
             freshness=self._freshness,
+            ledger=self._ledger,
+            copies=self._copies,
             distiller=None
             if completer is None
             else Distiller(
@@ -256,7 +275,9 @@ class Memory:
         when the file cannot be used.
         """
         db = await Database.open(path)
-        return cls(db, settings, clock=clock, count=count, embedder=embedder, completer=completer, reranker=reranker)
+        memory = cls(db, settings, clock=clock, count=count, embedder=embedder, completer=completer, reranker=reranker)
+        await memory._ledger.open()
+        return memory
 
     async def close(self) -> None:
         """Finish the running write, store what recall has measured, and close the file."""

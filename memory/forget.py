@@ -82,7 +82,10 @@ class _Doomed:
 
 
 class Forgetting:
-    """The forget gate. ``changed`` is told of an owner whose visible memory is another one now."""
+    """The forget gate. ``changed`` is told of an owner whose visible memory is another one now.
+
+    ``copies`` tells within how many hours what is erased is gone from the bot's own backups, 0 where there are none.
+    """
 
     def __init__(
         self,
@@ -93,6 +96,7 @@ class Forgetting:
         echoes: Echoes,
         *,
         changed: Callable[[Account], None] = lambda _: None,
+        copies: Callable[[], float] = lambda: 0,
     ) -> None:
         self._db = db
         self._echoes = echoes
@@ -102,7 +106,7 @@ class Forgetting:
         self._changed = changed
         self._reach = Reach(stores, echoes)
         self._erasures = Erasures(db)
-        self._erasing = Erasing(db, stores, self._erasures, echoes)
+        self._erasing = Erasing(db, stores, self._erasures, echoes, copies=copies)
         self._named: dict[tuple[int, int], Needles] = {}
         """What the open plan of an owner and chat was asked for; in memory only, for a file would keep the words."""
 

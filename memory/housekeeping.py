@@ -12,12 +12,14 @@ from typing import Final
 from config.settings import Settings
 from memory.accounts import Accounts
 from memory.cooling import Cooling
+from memory.copying import Copies
 from memory.distill import Distiller
 from memory.fleeting import Fleeting
 from memory.forget import ErasureError, Forgetting
 from memory.freshness import Freshness
 from memory.index import Indexes
 from memory.jobs import Job
+from memory.ledger import Ledger
 from memory.model import Account
 from memory.ports import EmbedderUnavailable
 from memory.recall import Recall
@@ -53,6 +55,8 @@ class Housekeeping:
         sealing: Sealing,
         fleeting: Fleeting,
         freshness: Freshness,
+        ledger: Ledger,
+        copies: Copies,
         distiller: Distiller | None,
     ) -> None:
         self._settings = settings
@@ -67,6 +71,8 @@ class Housekeeping:
         self._sealing = sealing
         self._fleeting = fleeting
         self._freshness = freshness
+        self._ledger = ledger
+        self._copies = copies
         self._distiller = distiller
         self._cooling = Cooling(stores, days=settings.memory.cool_days)
 
@@ -85,6 +91,8 @@ class Housekeeping:
             Job("trim", DAILY, self.trim),
             Job("second chance", DAILY, self.second_chance),
             Job("usage", ALWAYS, self.usage),
+            Job("ledger", ALWAYS, self.write_down),
+            Job("backups", ALWAYS, self._copies.run),
         )
 
     async def erase(self, now: datetime) -> Mapping[str, int]:
@@ -220,6 +228,12 @@ class Housekeeping:
         del now
         for number in self._stores.usage.owners_pending():
             await self._stores.usage.store(await self._accounts.numbered(number))
+        return {}
+
+    async def write_down(self, now: datetime) -> Mapping[str, int]:
+        """See to it that the ledger of what must not come back is whole."""
+        del now
+        await self._ledger.settle()
         return {}
 
     async def trim(self, now: datetime) -> Mapping[str, int]:

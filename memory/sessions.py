@@ -108,6 +108,33 @@ class Sessions:
         )
         return number
 
+    async def past(self, owner: Account, chat: Chat, at: datetime) -> int:
+        """The ended session that an imported line of ``at`` belongs to, made if there is none. Nothing distils it.
+
+        Lines come in the order of their times. Needs an open transaction.
+        """
+        now = stamp(at)
+        rows = await self._db.fetch(
+            "SELECT s.no FROM sessions s JOIN session_members m ON m.session = s.no AND m.account = :owner"
+            " WHERE s.chat = :chat AND m.distilled_to = :done AND s.last_at BETWEEN :since AND :now"
+            " ORDER BY s.no DESC LIMIT 1",
+            {"owner": owner.no, "chat": chat.no, "done": owner.last_id, "since": now - self._idle, "now": now},
+        )
+        if rows:
+            number = int(rows[0]["no"])
+            await self._db.execute("UPDATE sessions SET last_at = ?, ended_at = ? WHERE no = ?", (now, now, number))
+            return number
+        made = await self._db.returning(
+            "INSERT INTO sessions (chat, started_at, last_at, ended_at) VALUES (:chat, :at, :at, :at) RETURNING no",
+            {"chat": chat.no, "at": now},
+        )
+        number = int(made[0]["no"])
+        await self._db.execute(
+            "INSERT INTO session_members (session, account, distilled_to, waiting) VALUES (?, ?, ?, 0)",
+            (number, owner.no, owner.last_id),
+        )
+        return number
+
     async def members(self, owner: Account, sessions: Sequence[int]) -> list[int]:
         """Numbers of the other accounts that take part in sessions the owner takes part in."""
         rows = await self._db.fetch(

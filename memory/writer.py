@@ -13,7 +13,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import aiosqlite
 
@@ -32,8 +32,7 @@ class Work(Generic[T]):
     context: contextvars.Context = field(default_factory=contextvars.copy_context)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What came of a piece."""
 
     value: Any = None

@@ -22,10 +22,9 @@ STORES = tuple(
     f"memory.{name}"
     for name in (
         "accounts", "admissions", "apart", "backups", "consents", "db", "departures", "disclosing", "embedding",
-        "entries", "erasures", "facts", "fleeting", "jobs", "journal", "moving", "nulls", "pages", "pauses", "persons",
-        "profile",
-        "promises", "reader", "scrubbing", "sealed", "sessions", "space", "timeline", "traces", "usage", "waiting",
-        "wanting", "writer",
+        "entries", "erasures", "facts", "fleeting", "jobs", "journal", "ledger", "moving", "nulls", "origins",
+        "pages", "pauses", "persons", "profile", "promises", "reader", "restoring", "scrubbing", "sealed", "sessions",
+        "space", "timeline", "traces", "usage", "waiting", "wanting", "watching", "writer",
     )
 )  # fmt: skip
 """The files that speak SQL."""

@@ -166,7 +166,7 @@ async def test_the_command_says_what_it_made_and_whether_the_bot_looks_after_it(
     run = CliRunner().invoke
     done = run(cli, ["backup", "b.db", "--data", str(data_dir)])
     assert done.exit_code == 0, done.output
-    assert "1 accounts, 1 memories" in done.output
+    assert "1 account, 1 memory" in done.output
     assert "does not look after this file" in done.output
     assert run(cli, ["backup", "b.db", "--data", str(data_dir)]).exit_code == 1
     assert run(cli, ["backup", "c.db", "--to", ".", "--data", str(data_dir)]).exit_code == 2

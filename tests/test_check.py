@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from bot import check
-from bot.check import Finding
 from bot.embedders import choose_embedder
+from bot.finding import Finding
 from config.settings import Settings
 from memory import DATABASE_NAME
 from memory.ports import EmbedderUnavailable, Vector
@@ -295,6 +295,6 @@ async def test_everything_is_looked_at_and_the_embedder_is_closed(tmp_path: Path
     embedder = Widths(8)
     findings = await check.examine(tmp_path, clock=clock, embedder=lambda _: embedder, data_dir=tmp_path / "data")
     begins = [finding.what.split(":")[0] for finding in findings]
-    assert begins == ["settings", "database", "model", "clock", "embeddings", "platforms"]
+    assert begins == ["settings", "disk", "log", "database", "model", "clock", "embeddings", "platforms"]
     assert embedder.closed
     assert not (tmp_path / "data").exists()

@@ -31,6 +31,7 @@ from bot.bench import speed as bench_speed
 from bot.bench import write as bench_write
 from bot.cli import cli
 from bot.discovery import Found
+from bot.finding import Finding
 from bot.message import AdapterError
 from config.settings import Settings, load
 from memory import DatabaseError
@@ -152,8 +153,9 @@ def test_a_data_folder_that_is_a_file_is_told(folder: Path) -> None:
 def test_check_prints_a_line_each_and_fails_when_one_does(folder: Path) -> None:
     (folder / "recollect.toml").write_text("[embedder]\nkind = 'none'\n")
     lines = typed("check").output.splitlines()
-    assert [line[:4] for line in lines] == ["ok  ", "ok  ", "warn", "ok  ", "warn", "warn"]
+    assert [line[:4] for line in lines] == ["ok  "] * 4 + ["warn", "ok  ", "warn", "warn"]
     assert typed("check").exit_code == 0
+    assert typed("check", "--strict").exit_code == 1
     assert len(typed("check", "--quiet").output.splitlines()) == 3
     (folder / "data").touch()
     assert typed("check").exit_code == 1
@@ -217,7 +219,7 @@ def test_where_no_log_can_be_written_the_unexpected_is_a_sentence_all_the_same(
 def test_a_warning_while_looking_shows_no_traceback_and_leaves_no_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def look(*_: object, **__: object) -> list[checks.Finding]:
+    async def look(*_: object, **__: object) -> list[Finding]:
         logging.getLogger("bot.test").error("odd", exc_info=RuntimeError("no luck"))
         return []
 
@@ -233,7 +235,7 @@ def test_wrong_settings_are_findings_of_check_and_no_hindrance_to_a_measurement(
 ) -> None:
     (folder / "recollect.toml").write_text("[recall]\nmax_tokens = -5\n")
     result = typed("check")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert result.output == "fail  settings — recollect.toml: [recall] max_tokens = -5: must be at least 0\n"
     monkeypatch.setattr(bench_speed, "main", lambda **_: 0)
     assert typed("bench", "speed").exit_code == 0

@@ -37,6 +37,7 @@ KEPT: Final = {
     "budget_told": "that somebody was told of a budget today",
     "departures": "which groups an account has left: what it said there must not be used in them",
     "erased": "numbers of rows, for a restored backup",
+    "imported": "hashes of numbers, so that what is erased here is not imported once more",
     "group_usage": "counts of a group by day, without a word",
     "job_runs": "nobody's",
     "link_codes": "a keyed hash of what was shown, void after minutes",

@@ -14,6 +14,7 @@ import memory.apart
 import memory.consenting
 import memory.consents
 import memory.cooling
+import memory.copying
 import memory.corrections
 import memory.departures
 import memory.disclosing
@@ -27,11 +28,14 @@ import memory.facts
 import memory.fleeting
 import memory.forget
 import memory.forget_together
+import memory.importing
 import memory.journal
+import memory.ledger
 import memory.linking
 import memory.lists
 import memory.merging
 import memory.moving
+import memory.origins
 import memory.overview
 import memory.pages
 import memory.pauses
@@ -42,6 +46,7 @@ import memory.reach
 import memory.reasons
 import memory.recall
 import memory.reconcile
+import memory.restoring
 import memory.revising
 import memory.rezoning
 import memory.rooms
@@ -60,6 +65,7 @@ WALKED: tuple[type, ...] = (
     memory.access.Access,
     memory.accounts.Chats,
     memory.answering.Answering,
+    memory.copying.Copies,
     memory.corrections.Corrections,
     memory.consenting.Consenting,
     memory.consents.Consents,
@@ -79,9 +85,12 @@ WALKED: tuple[type, ...] = (
     memory.forget_together.ForgettingTogether,
     memory.fleeting.Fleeting,
     memory.freshness.Freshness,
+    memory.importing.Imports,
     memory.journal.Journal,
+    memory.ledger.Ledger,
     memory.lists.Lists,
     memory.moving.Moves,
+    memory.origins.Origins,
     memory.overview.Overviews,
     memory.profile.Profile,
     memory.promises.Promises,
@@ -89,6 +98,7 @@ WALKED: tuple[type, ...] = (
     memory.reasons.Reasons,
     memory.recall.Recall,
     memory.reconcile.Gate,
+    memory.restoring.Reapplying,
     memory.revising.Revising,
     memory.rezoning.Rezoning,
     memory.pages.Pages,
@@ -119,6 +129,13 @@ WITHOUT_OWNER = {
     ("Memory", "waiting"): "gives each message that waits with its owner, at a start",
     ("Memory", "moved"): "a group is nobody's own: its chats get another key, no memory is read",
     ("Memory", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
+    ("Copies", "cycle_hours"): "reads names of files, no memory",
+    ("Copies", "run"): "copies the whole file, and erases owner by owner in copies",
+    ("Ledger", "open"): "begins to listen",
+    ("Ledger", "flush"): "goes owner by owner inside, numbers only",
+    ("Ledger", "settle"): "goes owner by owner inside, numbers only",
+    ("Reapplying", "all"): "goes owner by owner inside",
+    ("Reapplying", "forget"): "goes owner by owner inside",
     ("Access", "standing"): "who may talk, by the platform's number: strangers have no account, and none is made",
     ("Access", "ask"): "a stranger has no account, and none is made",
     ("Access", "unasked"): "a stranger has no account, and none is made",

