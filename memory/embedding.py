@@ -109,11 +109,7 @@ class Embeddings:
 
     def backlog(self, owner: Account) -> Backlog | None:
         """What waits for vectors since the owner's texts last had all of theirs; None where that is unknown."""
-        return self.backlog_of(owner.no)
-
-    def backlog_of(self, number: int) -> Backlog | None:
-        """The same for an account by its number."""
-        return self._backlogs.get(number)
+        return self._backlogs.get(owner.no)
 
     def owners_waiting(self, numbers: Sequence[int]) -> list[int]:
         """Which of these account numbers may have texts without a vector, refused ones whose pause is over included."""

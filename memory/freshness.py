@@ -50,9 +50,7 @@ class Freshness:
         Many have something that waits, and next to none of it is due before their sessions end.
         """
         backlog, asked = self._waits.get(number, (None, now))
-        if backlog is None or self._embeddings.backlog_of(number) is not backlog:
-            return True
-        if backlog.texts >= BATCH or len(backlog.sessions) != 1:
+        if backlog is None or backlog.texts >= BATCH or len(backlog.sessions) != 1:
             return True
         return not timedelta(0) <= now - asked < ASK_AGAIN
 
@@ -79,6 +77,7 @@ class Freshness:
 
     async def fill(self, owner: Account) -> int:
         """Embed what waits; returns how many vectors were stored. Raises EmbedderUnavailable: then it still waits."""
+        self._waits.pop(owner.no, None)
         # Settled first: what is noted while the embedder works unsettles the owner again.
         self._embeddings.settled(owner)
         try:

@@ -134,21 +134,20 @@ class Bar:
 
         ``false_positives`` is the share of foreign questions that may get the full budget.
         """
-        (band,) = self.bands(best, np.array([item]), self.best.levels([item]), false_positives)
+        (band,) = self.bands(best, np.array([item]), false_positives)
         return band
 
-    def bands(
-        self, best: float, items: Column, levels: Sequence[float], false_positives: float
-    ) -> list[Literal["full", "perhaps"] | None]:
-        """The same for many items, given the level of each."""
+    def bands(self, best: float, items: Column, false_positives: float) -> list[Literal["full", "perhaps"] | None]:
+        """The same for many items."""
         level, sure = self.best.level(best), 1 - false_positives
         if level < self.nothing:
             return [None] * len(items)
+        share = NormalDist(self.best.middle, self.best.spread).cdf
         shown = items >= self.floor + self.beside * max(best - self.floor, 0.0)
         likely = min(self.likely, sure) if level >= sure else math.inf
         return [
-            ("full" if own >= likely else "perhaps") if is_shown else None
-            for is_shown, own in zip(shown.tolist(), levels, strict=True)
+            ("full" if share(item) >= likely else "perhaps") if is_shown else None
+            for is_shown, item in zip(shown.tolist(), items.tolist(), strict=True)
         ]
 
     def most(self, best: float, false_positives: float, *, in_time: bool = False) -> int | None:

@@ -165,6 +165,7 @@ WITHOUT_OWNER = {
     ("Promises", "owners_due"): "returns account numbers, no memory",
     ("Sessions", "idle_since"): "reckons a moment, reads nothing",
     ("Sessions", "owners_due"): "returns account numbers, no memory",
+    ("Freshness", "may_be_due"): "looks at a number and a time, reads no memory",
     ("Embeddings", "owners_waiting"): "returns account numbers, no memory",
     ("Embeddings", "probes"): "vectors of shipped texts, nobody's memory",
     ("Recall", "centre"): "the mean of shipped texts, nobody's memory",
