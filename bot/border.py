@@ -17,7 +17,7 @@ import typer
 from bot import logs
 from bot.message import AdapterError
 from config.settings import Settings, SettingsError, load
-from memory import DatabaseError
+from memory import DatabaseError, KeyRefused, use_key
 
 FAILED: Final = 1
 MISUSED: Final = 2
@@ -37,6 +37,7 @@ def work(task: Callable[[Settings], int], *, data: Path | None, aloud: bool = Fa
         settings = load(overrides=overrides(data))
     except SettingsError as error:
         leave(str(error), MISUSED)
+    _unlock(settings)
     try:
         log = logs.start(
             settings.data_dir,
@@ -55,9 +56,18 @@ def look(task: Callable[[], int], *, data: Path | None = None) -> NoReturn:
         settings = load(overrides=overrides(data))
     except SettingsError:
         settings = Settings(**overrides(data))  # To tell what is wrong with them is for the command itself.
+    _unlock(settings)
     secrets = logs.secrets_of(settings)
     logs.start_aloud(sys.stderr, secrets=secrets)
     _guarded(task, lambda: logs.start(settings.data_dir, secrets=secrets, how=settings.log))
+
+
+def _unlock(settings: Settings) -> None:
+    """Have every file opened with the key of the settings from now on."""
+    try:
+        use_key(settings.recollect_key.get_secret_value() if settings.recollect_key else None)
+    except KeyRefused as error:
+        leave(f"RECOLLECT_KEY: {error}.", MISUSED)
 
 
 def _guarded(task: Callable[[], int], log: Callable[[], Path]) -> NoReturn:
@@ -70,7 +80,7 @@ def _guarded(task: Callable[[], int], log: Callable[[], Path]) -> NoReturn:
         raise typer.Exit(INTERRUPTED) from None
     except SettingsError as error:
         leave(str(error), MISUSED)
-    except (AdapterError, DatabaseError) as error:
+    except (AdapterError, DatabaseError, KeyRefused) as error:
         _log.error("%s", error, exc_info=error.__cause__)
         leave(str(error), FAILED)
     except Exception as error:  # noqa: BLE001 - nothing lies behind this border

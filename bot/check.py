@@ -26,7 +26,7 @@ from bot.premises import look_at_premises
 from bot.tokens import token_counter
 from bot.zone import zone_of
 from config.settings import ENV_FILE, Settings, SettingsError, load
-from memory import DATABASE_NAME, DatabaseError, inspect, last_runs
+from memory import DATABASE_NAME, DatabaseError, inspect, last_runs, loose_files
 from memory.ports import Clock, Embedder, EmbedderUnavailable
 
 SKEW: Final = timedelta(minutes=1)
@@ -72,7 +72,11 @@ async def examine(
 
 def look_at_files(folder: Path, settings: Settings) -> list[Finding]:
     """Whether the settings are read, and by their owner alone."""
-    findings = [Finding("ok", f"settings: data in {settings.data_dir.absolute()}")]
+    sealed = "" if settings.recollect_key is None else ", encrypted"
+    findings = [Finding("ok", f"settings: data in {settings.data_dir.absolute()}{sealed}")]
+    for loose in loose_files(settings.data_dir):
+        fix = f"chmod {700 if loose.is_dir() else 600} {loose}"
+        findings.append(Finding("warn", f"{loose} can be read by others on this machine", fix))
     env = folder / ENV_FILE
     if env.exists() and stat.S_IMODE(env.stat().st_mode) & (stat.S_IRWXG | stat.S_IRWXO):
         findings.append(Finding("warn", f"{env} can be read by others on this machine", f"chmod 600 {env}"))

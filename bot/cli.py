@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from bot import __version__, keeping, replay, setup
+from bot import __version__, keeping, rekeying, replay, setup
 from bot import app as composition
 from bot import calibrate as calibration
 from bot import check as checks
@@ -34,6 +35,7 @@ cli = typer.Typer(
 cli.add_typer(bench, name="bench")
 cli.add_typer(access, name="access")
 keeping.add_to(cli)
+rekeying.add_to(cli)
 
 
 @cli.callback(invoke_without_command=True)
@@ -133,6 +135,7 @@ def replay_file(
 
 def main() -> None:
     """Run the command line and leave the process with its exit code."""
+    os.umask(0o077)  # Whatever is written, a plot or a log, is its owner's alone.
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A byte or a sign that the terminal does not know must cost one letter, not the conversation.

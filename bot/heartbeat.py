@@ -18,7 +18,7 @@ async def beat(folder: Path, *, sleep: Callable[[float], Awaitable[None]] = asyn
     file = folder / FILE
     try:
         while True:
-            file.touch()
+            file.touch(mode=0o600)
             await sleep(EVERY_SECONDS)
     finally:
         file.unlink(missing_ok=True)

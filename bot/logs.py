@@ -14,6 +14,7 @@ import traceback
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, TextIO
 from urllib.parse import quote, unquote, urlsplit
@@ -26,6 +27,7 @@ from config.settings import Credentials, LogSettings
 
 FILE: Final = "recollect.log"
 """Name of the log in the data folder."""
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _BYTES: Final = 1_000_000
 _OLD_FILES: Final = 3
 _TELLS_ITSELF: Final = "bot.border"
@@ -117,6 +119,16 @@ class Brief(Discreet):
         return ""
 
 
+class _Private(logging.handlers.RotatingFileHandler):
+    """A log that is its owner's alone, each new file of it too, whatever the umask; a link in its place is refused."""
+
+    def _open(self) -> TextIOWrapper:
+        handle = os.open(self.baseFilename, os.O_CREAT | os.O_APPEND | os.O_WRONLY | _NO_LINK, 0o600)
+        if os.fstat(handle).st_mode & 0o077:
+            os.fchmod(handle, 0o600)
+        return TextIOWrapper(os.fdopen(handle, "ab"), encoding=self.encoding, errors=self.errors)
+
+
 def secrets_of(settings: Credentials) -> list[str]:
     """Return every secret that ``settings`` hold, in clear: tokens, keys, and the passwords in addresses."""
     return list(_secrets_in(settings))
@@ -134,11 +146,8 @@ def start(
     how = how or LogSettings()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / FILE
-    os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
     hidden = list(secrets)
-    written = logging.handlers.RotatingFileHandler(
-        file, maxBytes=_BYTES, backupCount=_OLD_FILES, encoding="utf-8", errors="backslashreplace"
-    )
+    written = _Private(file, maxBytes=_BYTES, backupCount=_OLD_FILES, encoding="utf-8", errors="backslashreplace")
     written.setFormatter(Discreet(hidden, how.format))
     handlers: list[logging.Handler] = [written]
     if console is not None:

@@ -57,6 +57,12 @@ def _sendable(secret: SecretStr) -> SecretStr:
     return secret
 
 
+def _key(secret: SecretStr) -> SecretStr:
+    if re.fullmatch(r"[0-9a-fA-F]{64}", secret.get_secret_value()) is None:
+        raise ValueError("must be 64 hexadecimal digits: `python -m bot rekey --new` makes one")
+    return secret
+
+
 def _web_address(url: str) -> str:
     try:
         parts = urlsplit(url)
@@ -111,6 +117,7 @@ Place = Annotated[str, AfterValidator(_place)]
 Persona = Annotated[str, AfterValidator(_persona)]
 Text = Annotated[str | None, BeforeValidator(_given)]
 Secret = Annotated[Annotated[SecretStr, AfterValidator(_sendable)] | None, BeforeValidator(_given)]
+Key = Annotated[Annotated[SecretStr, AfterValidator(_key)] | None, BeforeValidator(_given)]
 Url = Annotated[str, AfterValidator(_web_address)]
 OptionalZone = Annotated[Annotated[str, AfterValidator(_time_zone)] | None, BeforeValidator(_given)]
 AccountNames = Annotated[tuple[Annotated[str, AfterValidator(_account)], ...], BeforeValidator(_listed)]
@@ -391,6 +398,8 @@ class Credentials(BaseSettings):
     openai_base_url: OptionalUrl = Field(None, description="Any OpenAI-compatible endpoint.")
     openai_model: Text = Field(None, description="Chat model, as the endpoint names it.")
     openai_embedding_model: Text = Field(None, description="Embedding model; unset = the bundled one.")
+    recollect_key: Key = Field(None, description="Encrypts the memory on disk; `rekey --new` makes one.")
+    recollect_new_key: Key = Field(None, description="The key that `rekey` changes to.")
 
 
 class Settings(Credentials):

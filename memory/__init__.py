@@ -20,6 +20,9 @@ from memory.consenting import Choice, Question, Stand
 from memory.corrections import AlreadyAskedError, Disputed
 from memory.db import DATABASE_NAME, DatabaseError, inspect
 from memory.doubts import Doubt, Holds
+from memory.engine import KeyRefused
+from memory.engine import keyed as file_keyed
+from memory.engine import use as use_key
 from memory.face import Memory, Owed
 from memory.forget import PickError, Plan, PrivateOnlyError, UntypedError
 from memory.imported import ImportRefusedError
@@ -30,8 +33,11 @@ from memory.journal import Line
 from memory.lexicon import is_question
 from memory.lists import Listed, Page
 from memory.overview import Overview, next_time
+from memory.private import loose as loose_files
 from memory.reasons import Explained, Fate, Reason, rests_on_memory
 from memory.recall import SCORE_TERMS, RecallOptions
+from memory.rekeying import new_key
+from memory.rekeying import rekey as rekeyed
 from memory.restoring import Restored, ensure_alone, restore
 from memory.revising import Revision
 from memory.rules import (
@@ -72,6 +78,7 @@ __all__ = [
     "Heard",
     "Holds",
     "ImportRefusedError",
+    "KeyRefused",
     "Line",
     "Listed",
     "Matter",
@@ -106,20 +113,25 @@ __all__ = [
     "detect_language",
     "disputes",
     "ensure_alone",
+    "file_keyed",
     "inspect",
     "is_question",
     "is_small_talk",
     "last_runs",
+    "loose_files",
+    "new_key",
     "next_time",
     "off_the_record",
     "own_backups",
     "parse_export",
     "quoted",
+    "rekeyed",
     "restore",
     "rests_on_memory",
     "sample_texts",
     "take_backup",
     "thin_backups",
+    "use_key",
     "verify_backup",
     "wants_forgetting",
     "wants_remembering",

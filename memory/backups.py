@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from memory import engine
 from memory.db import DatabaseError, inspect
 from memory.holding import Held, HeldError
 
@@ -104,7 +105,7 @@ def take(database: Path, target: Path, *, now: datetime) -> Backup:
             _drop(part)
     except HeldError:
         raise BackupError(f"A restore is under way in {database.parent}: try again when it is done.") from None
-    except (sqlite3.Error, OSError) as error:
+    except engine.BROKEN as error:
         raise BackupError(f"{target} could not be written: {error}. Nothing was changed.") from error
     finally:
         if held is not None:
@@ -128,7 +129,7 @@ def verify(path: Path) -> Backup:
         raise BackupError(f"{path} is empty: choose another backup.")
     try:
         found = looked_through(path)
-    except sqlite3.Error as error:
+    except engine.ERROR as error:
         raise BackupError(f"{path} cannot be read ({error}): choose another backup.") from error
     return Backup(
         path, found.version, found.counts, found.size, made_at(path), sealed=told is not None,
@@ -140,7 +141,9 @@ def is_whole(path: Path) -> bool:
     """Whether a file is a database without damage, whatever is in it."""
     try:
         looked_through(path)
-    except (BackupError, sqlite3.DatabaseError):
+    except BackupError:
+        return False
+    except engine.DATABASE:
         return False
     return True
 
@@ -231,8 +234,8 @@ def copy_whole(database: Path, part: Path) -> dict[str, int] | None:
     _drop(part)
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     with (
-        contextlib.closing(sqlite3.connect(database, isolation_level=None, timeout=10.0)) as source,
-        contextlib.closing(sqlite3.connect(database, isolation_level=None, timeout=10.0)) as watch,
+        contextlib.closing(engine.connect(database, timeout=10.0)) as source,
+        contextlib.closing(engine.connect(database, timeout=10.0)) as watch,
     ):
         begun = _data_version(watch)
         source.execute("VACUUM INTO ?", (str(part),))
@@ -250,7 +253,7 @@ def _drop(part: Path) -> None:
 def looked_through(path: Path) -> Backup:
     """Read every page of a file that nobody writes to, and see that every reference points at something.
 
-    Raises BackupError and sqlite3.Error.
+    Raises BackupError and engine.ERROR.
     """
     with _opened(path) as connection:
         problems = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({_PROBLEMS})")]
@@ -267,7 +270,7 @@ def looked_through(path: Path) -> Backup:
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """A file that is read as it lies there, without a log beside it."""
     address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-    with contextlib.closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
+    with contextlib.closing(engine.connect(address, uri=True)) as connection:
         yield connection
 
 

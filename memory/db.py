@@ -19,7 +19,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from memory import engine
 from memory.holding import Held, HeldError
+from memory.private import refuse_link, tighten
 from memory.reader import Reader
 from memory.scrubbing import FEW, MOST_ROUNDS, NOTES, NewFile, discard, forgetting_notes, keys, noting
 from memory.watching import NOTE, triggers
@@ -36,11 +38,9 @@ DATABASE_NAME: Final = "recollect.db"
 BUSY_SECONDS: Final = 10.0
 PATIENCE_MS: Final = 200
 """How long a rewritten file waits for another process to let go of the old one."""
-PAGE_BYTES: Final = 8_192
+PAGE_BYTES: Final = engine.PAGE_BYTES
 MOST_TOGETHER: Final = 32
 """Pieces that are written in one commit."""
-STATEMENTS: Final = 512
-"""Statements a connection keeps ready: there are more of them than the 128 that Python keeps by itself."""
 Parameters = Mapping[str, Any] | Sequence[Any]
 
 
@@ -79,7 +79,7 @@ class Database:
                 writer = await _connect(path)
             except HeldError:
                 raise DatabaseError(f"A restore is under way in {path.parent}: start again when it is done.") from None
-            except (sqlite3.Error, OSError) as error:
+            except engine.BROKEN as error:
                 raise DatabaseError(f"{path}: {error}. Check that the folder exists and is writable.") from error
             reader = Reader()
             try:
@@ -184,7 +184,7 @@ class Database:
                 outcomes = [Outcome(error=asyncio.CancelledError()) for _ in works]
                 try:
                     outcomes = await _uncancelled(self._writer.together(works))
-                except (sqlite3.Error, ValueError) as error:  # The connection is closed.
+                except (*engine.ERROR, ValueError) as error:  # The connection is closed.
                     outcomes = [Outcome(error=error) for _ in works]
                 finally:
                     if not self._touched:
@@ -209,7 +209,7 @@ class Database:
 
     def _explained(self, error: BaseException) -> BaseException:
         """What a write is said to have failed of."""
-        if not isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
+        if not isinstance(error, engine.REFUSED):
             return error
         explained = DatabaseError(f"{self.path} did not take a write: {error}")
         explained.__cause__ = error
@@ -260,7 +260,7 @@ class Database:
             except BaseException as error:
                 # A cancelled statement still runs in the connection's thread; the rollback queues behind it.
                 await _uncancelled(self._writer.rollback())
-                if isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
+                if isinstance(error, engine.REFUSED):
                     raise self._explained(error) from error
                 raise
             finally:
@@ -282,7 +282,7 @@ class Database:
             new = NewFile(self.path, tables)
             try:
                 placed = await self._rewrite(new, tables)
-            except (sqlite3.Error, OSError) as error:
+            except engine.BROKEN as error:
                 raise DatabaseError(f"{self.path} could not be rewritten: {error}") from error
             finally:
                 await _uncancelled(asyncio.to_thread(discard, self.path))
@@ -345,7 +345,7 @@ class Database:
         await self._writer.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
         try:
             rows = list(await self._writer.execute_fetchall("PRAGMA journal_mode = DELETE"))
-        except sqlite3.OperationalError:
+        except engine.OPERATIONAL:
             return False
         finally:
             await self._writer.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1_000)}")
@@ -370,7 +370,7 @@ class Database:
             try:
                 await self._writer.execute("VACUUM")
                 rows = list(await self._writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)"))
-            except sqlite3.OperationalError as error:
+            except engine.OPERATIONAL as error:
                 raise DatabaseError(f"{self.path} could not be rewritten: {error}") from error
         if rows and rows[0][0]:
             raise DatabaseError("the log could not be truncated while it is being read; try again")
@@ -391,24 +391,18 @@ _PRAGMAS: Final = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = O
 
 def _reading(path: Path) -> sqlite3.Connection:
     """A connection that cannot write, to be used in the thread that opened it."""
-    connection = _opened(path)
+    connection = engine.connect(path, timeout=BUSY_SECONDS, rows=True)
     for pragma in (*_PRAGMAS, "query_only = ON"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     return connection
 
 
 async def _connect(path: Path) -> Writer:
-    connection = Writer(partial(_opened, path))
+    connection = Writer(partial(engine.connect, path, timeout=BUSY_SECONDS, rows=True))
     await connection
     for pragma in _PRAGMAS:
         # Fetched to the end: a statement left open would forbid the VACUUM of an erasure.
         await connection.execute_fetchall(f"PRAGMA {pragma}")
-    return connection
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS, cached_statements=STATEMENTS)
-    connection.row_factory = sqlite3.Row
     return connection
 
 
@@ -421,6 +415,9 @@ def migrations() -> list[tuple[int, str, str]]:
 def _prepare(path: Path) -> None:
     """Check the file, then migrate it, each migration in one transaction with its number."""
     steps = migrations()
+    refuse_link(path)
+    for loose in tighten(path.parent):
+        log.warning("%s could be read by others on this machine; now it is its owner's alone", loose)
     version = inspect(path)
     discard(path)
     due = [step for step in steps if step[0] > version]
@@ -430,17 +427,16 @@ def _prepare(path: Path) -> None:
         _copy(path, path.with_suffix(f".v{version}.bak"))
     if not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as connection:
-        # Only a new file takes it: a vector of 1,024 numbers (2.1 kB a row) wastes half of a 4 kB page.
-        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with contextlib.closing(engine.connect(path, timeout=BUSY_SECONDS)) as connection:
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # Only a new file takes it.
         for number, name, sql in due:
             log.info("migrating %s to version %d (%s)", path, number, name)
             marks = f"PRAGMA user_version = {number}; PRAGMA application_id = {APPLICATION_ID};"
             script = f"BEGIN IMMEDIATE; {sql}; {marks} COMMIT;"
             try:
                 connection.executescript(script)
-            except sqlite3.Error as error:
+            except engine.ERROR as error:
                 connection.rollback()
                 raise DatabaseError(f"{path}: migration {name} failed ({error}); the file is as before.") from error
 
@@ -454,10 +450,11 @@ def _drop_copies(path: Path) -> None:
 
 def _copy(path: Path, copy: Path) -> None:
     """Copy a database whole, what its log holds included, for its owner's eyes only."""
-    os.close(os.open(copy, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
+    copy.unlink(missing_ok=True)
+    os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     with (
-        contextlib.closing(sqlite3.connect(path)) as source,
-        contextlib.closing(sqlite3.connect(copy)) as target,
+        contextlib.closing(engine.connect(path)) as source,
+        contextlib.closing(engine.connect(copy)) as target,
     ):
         source.backup(target)
 
@@ -474,15 +471,12 @@ def inspect(path: Path) -> int:
     log_file = path.with_name(f"{path.name}-wal")
     how = "mode=ro" if log_file.exists() and log_file.stat().st_size else "mode=ro&immutable=1"
     try:
-        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as connection:
+        with contextlib.closing(engine.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as connection:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
             health = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
-    except sqlite3.DatabaseError as error:
-        raise DatabaseError(
-            f"{path} is damaged or no SQLite database ({error}). Nothing was changed. Restore a backup, or move "
-            "the file away to start empty."
-        ) from error
+    except engine.DATABASE as error:
+        raise DatabaseError(f"{path} {_unreadable(path, error)}") from error
     if health != "ok":
         raise DatabaseError(
             f"{path} is damaged ({health}). Nothing was changed. Restore a backup, or move the file away."
@@ -495,3 +489,21 @@ def inspect(path: Path) -> int:
             "changed. Update Recollect."
         )
     return version
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    """Why a file cannot be read, and what to do."""
+    if engine.keyed() and engine.looks_open(path):
+        return (
+            "is not encrypted, and RECOLLECT_KEY is set. Nothing was changed. Encrypt it with `python -m bot rekey`, "
+            "or take RECOLLECT_KEY away."
+        )
+    if engine.keyed():
+        return (
+            "is damaged, or encrypted with another key. Nothing was changed. Set RECOLLECT_KEY to the key it was "
+            "written with; if that is the right one, restore a backup."
+        )
+    return (
+        f"is damaged or no SQLite database ({error}). Nothing was changed. Restore a backup, or move the "
+        "file away to start empty; if it is encrypted, set RECOLLECT_KEY."
+    )

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from structlog.contextvars import bound_contextvars
 
+from memory import engine
 from memory.clock import moment, stamp
 from memory.db import Database, inspect, migrations
 
@@ -95,8 +96,7 @@ def last_runs(path: Path) -> list[JobRun]:
     """What a file tells of its jobs, only read; nothing for one that is new or of an older version."""
     if inspect(path) < migrations()[-1][0]:
         return []
-    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        connection.row_factory = sqlite3.Row
+    with contextlib.closing(engine.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, rows=True)) as connection:
         return [_run(row) for row in connection.execute(_RUNS)]
 
 

@@ -11,13 +11,13 @@ import asyncio
 import json
 import logging
 import os
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
+from memory import engine
 from memory.accounts import Accounts
 from memory.db import Database
 from memory.erasures import Erasures, Range
@@ -231,7 +231,7 @@ class Ledger:
                     lines.append(json.dumps({"counters": await counters(self._db)}))
                     await asyncio.to_thread(self._append, lines)
                 written = True
-            except (OSError, sqlite3.Error):
+            except engine.BROKEN:
                 # The person's wish is carried out all the same; the next write, or the housekeeping, tries again.
                 log.exception("%s could not be written: what was erased last may come back with a backup", self._file)
             finally:

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import os
 import shutil
-import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -18,7 +17,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from memory import backups, ledger
+from memory import backups, engine, ledger
 from memory.accounts import Accounts
 from memory.backups import Backup, BackupError
 from memory.clock import stamp
@@ -338,10 +337,10 @@ def _wants_cleaning(file: Path, known: Known) -> bool:
     try:
         if inspect(file) < migrations()[-1][0]:
             return True
-        with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as held:
+        with contextlib.closing(engine.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as held:
             accounts = {(int(no), int(since)) for no, since in held.execute("SELECT no, created_at FROM accounts")}
             erased = {(int(first), int(last)) for first, last in held.execute("SELECT first, last FROM erased")}
-    except sqlite3.Error as error:
+    except engine.ERROR as error:
         raise BackupError(f"{file} cannot be read ({error}).") from error
     wanted = {(r.first, r.last) for key, each in known.standings.items() if key in accounts for r in each.erased}
     return not wanted <= erased
@@ -351,7 +350,9 @@ async def _readable(database: Path, copy: Path) -> bool:
     """Copy a database; whether it is whole, so that it tells all that was done to it."""
     try:
         await asyncio.to_thread(_copy_checked, database, copy)
-    except (DatabaseError, sqlite3.Error):
+    except DatabaseError:
+        return False
+    except engine.ERROR:
         return False
     return True
 

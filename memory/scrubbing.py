@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from memory import engine
+
 NOTES: Final = "scrub_changed"
 """Name of the temporary table in which changes are noted."""
 ENDING: Final = ".new"
@@ -61,7 +63,7 @@ def forgetting_notes(tables: Mapping[str, str]) -> list[str]:
 def keys(path: Path) -> dict[str, str]:
     """By which column a changed row is found again in each table: its number, else the first column of its key."""
     found = {}
-    with contextlib.closing(sqlite3.connect(path)) as connection:
+    with contextlib.closing(engine.connect(path)) as connection:
         tables = connection.execute(
             "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         ).fetchall()
@@ -82,10 +84,10 @@ class NewFile:
         self._triggers: list[str] = []
 
     def copy(self) -> None:
-        """Write all rows as of this moment, for the owner's eyes only. Raises sqlite3.Error and OSError."""
+        """Write all rows as of this moment, for the owner's eyes only. Raises engine.ERROR and OSError."""
         discard(self._path)
-        os.close(os.open(self._target, os.O_CREAT | os.O_WRONLY, 0o600))
-        with contextlib.closing(sqlite3.connect(self._path, isolation_level=None)) as old:
+        os.close(os.open(self._target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with contextlib.closing(engine.connect(self._path)) as old:
             old.execute("VACUUM INTO ?", (str(self._target),))
         with self._opened() as new:
             self._triggers = [sql for (sql,) in new.execute("SELECT sql FROM sqlite_master WHERE type = 'trigger'")]
@@ -124,7 +126,7 @@ class NewFile:
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        with contextlib.closing(sqlite3.connect(self._target, isolation_level=None)) as connection:
+        with contextlib.closing(engine.connect(self._target)) as connection:
             connection.execute("PRAGMA secure_delete = ON").fetchall()
             yield connection
 

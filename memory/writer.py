@@ -17,6 +17,8 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import aiosqlite
 
+from memory import engine
+
 T = TypeVar("T")
 
 ITER_CHUNK: Final = 64
@@ -92,7 +94,7 @@ class Writer(aiosqlite.Connection):
                 connection.execute("RELEASE piece")
                 outcomes.append(outcome)
             connection.execute("COMMIT")
-        except sqlite3.Error:
+        except engine.ERROR:
             connection.rollback()
             return []
         return outcomes
@@ -104,7 +106,7 @@ class Writer(aiosqlite.Connection):
             outcome = _driven(work)
             if outcome.error is None:
                 connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except engine.ERROR as error:
             outcome = Outcome(error=error)
         if outcome.error is not None:
             connection.rollback()

@@ -7,18 +7,21 @@ is open, everything else raises.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from memory import engine
 from tests.seeds import SEED
 
 # As the entry point does, and for the same reason (bot/__main__.py): before anything imports numpy.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+KEY = os.environ.get("TEST_WITH_KEY", "")
 OUTSIDE = ("TELEGRAM_", "DISCORD_", "OPENAI_", "RECOLLECT_")
 """Beginnings of the environment variables that configure the product."""
 
@@ -42,6 +45,14 @@ class Clock:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what the random tests went by; drawn here, before other processes begin, it is the same in all of them."""
     terminalreporter.write_line(f"random tests: TESTS_SEED={SEED}")
+
+
+@pytest.fixture(autouse=True)
+def key() -> Iterator[str]:
+    """Open every file with the key in TEST_WITH_KEY, if there is one, so that any test can be run with encryption."""
+    engine.use(KEY)
+    yield KEY
+    engine.use(KEY)
 
 
 @pytest.fixture

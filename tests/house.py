@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from config.settings import Settings
-from memory import Heard, Line, Memory
+from memory import Heard, Line, Memory, engine
 from memory.model import Account, Chat, Message, MessageKind
 from memory.ports import Completer, Embedder
 from tests.conftest import Clock
@@ -74,7 +73,7 @@ class House:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Rows of the file itself."""
-        with contextlib.closing(sqlite3.connect(self.path)) as connection:
+        with contextlib.closing(engine.connect(self.path)) as connection:
             return list(connection.execute(sql))
 
     def everything(self) -> str:

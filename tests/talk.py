@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sqlite3
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from config.settings import (
     PrivacySettings,
     Settings,
 )
-from memory import DATABASE_NAME
+from memory import DATABASE_NAME, engine
 from memory.model import Account, Chat, Entry
 from tests.conftest import Clock
 from tests.servers.openai_server import OpenAIServer
@@ -142,13 +141,13 @@ class Talk:
     def rows(self, sql: str = "SELECT role, kind, text FROM journal ORDER BY at, id") -> list[tuple[Any, ...]]:
         """Rows of the file itself."""
         path = self.app.settings.data_dir / DATABASE_NAME
-        with contextlib.closing(sqlite3.connect(path)) as connection:
+        with contextlib.closing(engine.connect(path)) as connection:
             return list(connection.execute(sql))
 
     def alter(self, sql: str, *values: str) -> None:
         """Change the file behind the bot's back, as an older version might have written it."""
         path = self.app.settings.data_dir / DATABASE_NAME
-        with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        with contextlib.closing(engine.connect(path)) as connection, connection:
             connection.execute(sql, values)
 
     def everything_stored(self) -> str:

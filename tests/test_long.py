@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from config.settings import RecallSettings
 from memory import db as database
+from memory import engine
 from memory.block import block
 from memory.clock import stamp
 from memory.db import migrations
@@ -304,7 +304,7 @@ async def test_long_texts_of_an_old_file_are_cut_when_it_is_opened_again(
         patch.setattr(database, "migrations", lambda: [step for step in migrations() if step[0] < 5])
         await (await database.Database.open(path)).close()
     line, at = (1 << 24) | 1, stamp(clock())
-    with contextlib.closing(sqlite3.connect(path)) as raw, raw:
+    with contextlib.closing(engine.connect(path)) as raw, raw:
         raw.execute(
             "INSERT INTO accounts (platform, user_id, name, language, zone, next_seq, created_at)"
             " VALUES ('console', '1001', 'Lin', 'zh', 'Asia/Shanghai', 2, ?)",

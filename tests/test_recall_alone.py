@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from opencc import OpenCC
 
 from config.settings import Settings
-from memory import Line, Memory, RecallOptions
+from memory import Line, Memory, RecallOptions, engine
 from memory.model import Account
 from memory.words import query_terms, terms
 
@@ -60,7 +59,7 @@ async def told(path: Path) -> Account:
 
 def multiply(path: Path, other: Account, count: int) -> None:
     """Give somebody so many copies of their one line."""
-    with sqlite3.connect(path) as file:
+    with engine.connect(path) as file:
         columns = [row[1] for row in file.execute("PRAGMA table_info(journal)") if row[1] != "id"]
         names = ", ".join(columns)
         file.execute(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from typer.testing import CliRunner
 
 from bot.cli import cli
 from config.settings import BackupSettings
-from memory import DATABASE_NAME, BackupError, Line, backups, ledger, restoring
+from memory import DATABASE_NAME, BackupError, Line, backups, engine, ledger, restoring
 from memory.db import PAGE_BYTES, migrations
 from memory.model import SEQ_BITS
 from memory.restoring import MARGIN, restore
@@ -50,8 +49,8 @@ def take(data_dir: Path, clock: Clock, file: Path) -> Path:
 def as_of(file: Path, version: int) -> None:
     """Take out of a database what came to its schema after a version."""
     with (
-        contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as before,
-        contextlib.closing(sqlite3.connect(file, isolation_level=None)) as held,
+        contextlib.closing(engine.connect(":memory:")) as before,
+        contextlib.closing(engine.connect(file)) as held,
     ):
         for number, _, sql in migrations():
             if number <= version:
