@@ -183,7 +183,7 @@ class Memory:
             reserve=reserve,
             echoes=echoes,
         )
-        self._ledger = Ledger(db, self._accounts)
+        self._ledger = Ledger(db, self._accounts, copy_in=settings.backup.folder)
         self._copies = Copies(db, settings.backup, settings.backup_dir, clock=clock)
         forgetting = Forgetting(
             db,
