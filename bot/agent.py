@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from bot import metrics
 from bot.commands import Commands, Order, Pressed, Question
 from bot.escape import escaped
 from bot.hearing import BOT, Hearing, Watcher, written
@@ -406,6 +407,7 @@ class Agent:
             await self._postscripts.aside(turn.last, sink)
         finally:
             self._seen(turn.trace)
+        log.info("answered", extra=turn.trace.told)
 
     async def _deliver(self, said: Sequence[Said], reply: Reply, sink: Sink) -> None:
         """Send a reply; it waits no longer, unless the platform is sure to have nothing of it and may take it later."""
@@ -467,6 +469,7 @@ class Agent:
         return asks
 
     def _seen(self, trace: TurnTrace) -> None:
+        metrics.waited(trace.milliseconds)
         if self._watch is not None:
             self._watch(trace)
 

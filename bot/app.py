@@ -11,11 +11,11 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from bot import adapters, discovery, heartbeat
+from bot import adapters, discovery, heartbeat, metrics, web
 from bot.adapters.console import ConsoleAdapter
 from bot.agent import Agent
 from bot.commands import specs
@@ -30,6 +30,7 @@ from bot.scheduler import Scheduler
 from bot.tokens import token_counter
 from bot.trace import TurnTrace
 from bot.turn import Said
+from bot.watching import Watching
 from bot.zone import zone_of
 from config.locales import phrase
 from config.settings import Settings, SettingsError
@@ -54,7 +55,16 @@ def utc_now() -> datetime:
 class App:
     """A bot put together: the agent behind its conversation, housekeeping, and the platforms it serves."""
 
-    def __init__(self, settings: Settings, memory: Memory, agent: Agent, clock: Clock, sleep: Sleep) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        memory: Memory,
+        agent: Agent,
+        clock: Clock,
+        sleep: Sleep,
+        *,
+        model: LLM | None = None,
+    ) -> None:
         self.settings = settings
         self.memory = memory
         self.agent = agent
@@ -65,6 +75,16 @@ class App:
         )
         self.recovery = Recovery(memory, self.conversation, clock, settings.conversation)
         self.adapters: dict[str, Adapter] = {}
+        self._up: set[str] = set()
+        self.watching = Watching(
+            settings,
+            memory,
+            self.conversation,
+            clock,
+            model=model,
+            adapters=self.adapters,
+            serving=self._up.__contains__,
+        )
 
     def _reach(self, said: Said) -> Sink | None:
         """Where the answer to a message of the past stands, to be written anew there."""
@@ -102,7 +122,10 @@ class App:
         while True:
             begun = self.clock()
             try:
-                await adapter.run(self.conversation.submit, specs(), lambda: self.recovery.seen(adapter))
+                try:
+                    await adapter.run(self.conversation.submit, specs(), lambda: self._seen(adapter))
+                finally:
+                    self._up.discard(adapter.name)
             except AdapterError:
                 raise
             except Exception:
@@ -115,6 +138,10 @@ class App:
                 pause = next(pauses, pause)
             else:
                 return
+
+    async def _seen(self, adapter: Adapter) -> Mapping[ChatRef, str]:
+        self._up.add(adapter.name)
+        return await self.recovery.seen(adapter)
 
 
 async def _delivered(adapter: Adapter, owed: Owed) -> bool:
@@ -172,7 +199,7 @@ async def built(
         )
         stack.push_async_callback(memory.close)
         agent = Agent(memory, settings, clock=clock, count=count, model=model, zone=zone_of(settings), watch=watch)
-        yield App(settings, memory, agent, clock, sleep)
+        yield App(settings, memory, agent, clock, sleep, model=model)
 
 
 def chat_model(settings: Settings, *, ticks: Callable[[], float] = time.monotonic) -> LLM | None:
@@ -254,10 +281,12 @@ async def run(settings: Settings) -> int:
         keep_out_of_collections()
         app.scheduler.start()
         pulse = asyncio.create_task(heartbeat.beat(settings.data_dir))
+        lag = asyncio.create_task(metrics.watch_loop())
         serving = {asyncio.create_task(app.serve(adapter), name=adapter.name) for adapter in chosen}
-        failures = await _until(stopping, serving)
+        async with web.pages(settings.http, app.watching):
+            failures = await _until(stopping, serving)
         await app.conversation.stop()
-        await _cancel({pulse, *serving})
+        await _cancel({pulse, lag, *serving})
         await app.scheduler.stop()
     return 1 if failures == len(chosen) else 0
 

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from bot import __version__, keeping, rekeying, replay, setup
+from bot import __version__, keeping, observing, rekeying, replay, setup
 from bot import app as composition
 from bot import calibrate as calibration
 from bot import check as checks
@@ -35,6 +35,7 @@ cli = typer.Typer(
 cli.add_typer(bench, name="bench")
 cli.add_typer(access, name="access")
 keeping.add_to(cli)
+observing.add_to(cli)
 rekeying.add_to(cli)
 
 

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
+from bot import metrics
 from bot.circuit import Circuit, RestingError, Ticket
 from bot.endpoint import TROUBLE, LLMError, failure, normalise_base_url
 
@@ -118,7 +119,11 @@ class Connection:
 
     def explain(self, error: Exception) -> LLMError:
         """Return the LLMError for what a request raised."""
-        return self._explain(error).hide(self._key)
+        problem = self._explain(error).hide(self._key)
+        if not problem.counted:
+            problem.counted = True
+            metrics.ENDPOINT_ERRORS.labels(problem.kind).inc()
+        return problem
 
     async def _whole(self, request: Callable[[], Awaitable[object]], *, whose: Hashable) -> object:
         ticket = self.circuit.ticket(whose)

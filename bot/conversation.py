@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from dataclasses import replace
 from typing import Final, Protocol
 
-from bot import correlation
+from bot import correlation, metrics
 from bot.apologies import Apologies
 from bot.breaker import Breaker
 from bot.language import language_of
@@ -89,8 +89,19 @@ class Conversation:
         self.unreached: set[str] = set()
         """Platforms that could not be reached when an answer was to be delivered."""
 
+    @property
+    def queued(self) -> int:
+        """How many messages wait for their turn."""
+        return sum(len(worker.queue) for worker in self._workers.values())
+
+    @property
+    def answering(self) -> int:
+        """In how many chats an answer is under way."""
+        return sum(bool(worker.running) for worker in self._workers.values())
+
     async def submit(self, update: Update, sink: Sink) -> None:
         """Have an update heard and queued; it is durable when this returns. Failures are told, never raised."""
+        metrics.UPDATES.labels(update.chat.platform).inc()
         if isinstance(update, Left):
             await self._leave(update, sink)
             return
@@ -321,6 +332,7 @@ class Conversation:
         try:
             if isinstance(last.heard, Press):
                 await self._desk.press(last.heard, last.sink)
+                metrics.TURNS.labels("button").inc()
             else:
                 # A command is obeyed however many wait for a model.
                 async with self._room if last.is_talk else contextlib.nullcontext():
@@ -335,10 +347,13 @@ class Conversation:
         if await self._goes_on(turn):
             await self._desk.answer([item.said for item in turn if item.said is not None], turn[-1].sink)
             self._breaker.answered(_who(turn[-1]), self._clock())
+            metrics.TURNS.labels("answered").inc()
+            metrics.REPLY_SECONDS.observe(max((self._clock() - turn[-1].at).total_seconds(), 0.0))
 
     async def _fail(self, turn: Sequence[Item], error: Exception) -> None:
         """Explain why a turn has no answer. Only what a platform could not be reached for is tried again."""
         last = turn[-1]
+        metrics.TURNS.labels(_outcome(error)).inc()
         if isinstance(error, DeliveryError):
             if error.later and last.said is not None:
                 self.unreached.add(last.chat.platform)
@@ -357,12 +372,14 @@ class Conversation:
         if not said[-1].is_talk or self._breaker.lets(_who(last), arrived=turn[0].at, now=self._clock()):
             return True
         log.warning("chat %s: nobody is answered there for a while, it looks like two bots in a loop", last.chat.key)
+        metrics.TURNS.labels("loop").inc()
         await self._desk.give_up(said)
         await self._apologies.tell(last.chat, "error.loop", last.language, last.sink)
         return False
 
     async def _refuse(self, item: Item) -> None:
         """Tell that the queue is full; what was said is kept all the same."""
+        metrics.TURNS.labels("busy").inc()
         try:
             if item.said is not None:
                 await self._desk.give_up([item.said])
@@ -380,6 +397,17 @@ class Conversation:
     def _running(self) -> list[asyncio.Task[None]]:
         workers = [w.task for w in self._workers.values() if w.task is not None and not w.task.done()]
         return [*workers, *self._asides]
+
+
+def _outcome(error: Exception) -> str:
+    """How a turn ended that was not answered."""
+    match error:
+        case DeliveryError():
+            return "undelivered"
+        case Apology():
+            return "apologised"
+        case _:
+            return "failed"
 
 
 def _who(item: Item) -> tuple[ChatRef, int]:

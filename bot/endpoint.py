@@ -92,6 +92,8 @@ class LLMError(Exception):
         self.kind: Kind = kind
         self.status = status
         self.detail = detail
+        self.counted = False
+        """Whether it is among what is measured already; it may pass more than one border."""
 
     def __str__(self) -> str:
         status = "" if self.status is None else f" (HTTP {self.status})"

@@ -10,10 +10,13 @@ import json
 import logging
 import logging.handlers
 import os
+import re
 import traceback
 from base64 import b64encode
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, TextIO
@@ -30,21 +33,24 @@ FILE: Final = "recollect.log"
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _BYTES: Final = 1_000_000
 _OLD_FILES: Final = 3
+_LINE: Final = re.compile(r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?P<level>[A-Z]+) (?P<logger>[\w.]+): (?P<what>.*)")
+_GRAVE: Final = ("warning", "error", "critical")
 _TELLS_ITSELF: Final = "bot.border"
 """Logger of the command line."""
 _CHATTY: Final = ("httpx", "httpx2", "httpcore", "openai", "apscheduler", "aiosqlite")
 """Loggers that tell each request (httpx with the token in the address) at INFO."""
 
 
-FIELDS: Final = ("platform", "ms", "model_ms", "level_found", "recalled", "tokens_in", "tokens_out", "finish")
+FIELDS: Final = ("ms", "model_ms", "level_found", "recalled", "tokens_in", "tokens_out", "finish")
 """What a line may carry beside its words: numbers and words of ours. Anything else stays out, whoever hands it in."""
 _HEAD: Final = ("at", "level", "logger", "event")
+_SHOWN_ELSEWHERE: Final = (*_HEAD, "exception", "stack")
 
 
 def _plain(logger: WrappedLogger, name: str, event: EventDict) -> str:
     """A line for people: when, how grave, who, what, and in brackets what it belongs to; a traceback below."""
     del logger, name
-    more = {key: value for key, value in event.items() if key not in (*_HEAD, "exception", "stack")}
+    more = {key: value for key, value in event.items() if key not in _SHOWN_ELSEWHERE and value is not None}
     told = f" [{' '.join(f'{key}={value}' for key, value in more.items())}]" if more else ""
     below = "".join(f"\n{event[key]}" for key in ("exception", "stack") if event.get(key))
     return f"{event['at']} {event['level'].upper()} {event['logger']}: {event['event']}{told}{below}"
@@ -154,6 +160,47 @@ def start(
         handlers.append(_to(console, Discreet(hidden)))
     _install(handlers, how.level.upper())
     return file
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A line of the log that tells of a trouble: when (as the log has it), how grave, who, what, and which turn."""
+
+    at: str
+    level: str
+    logger: str
+    what: str
+    turn: str = ""
+
+
+def troubles(folder: Path, most: int) -> list[Trouble]:
+    """The last warnings and errors in the log of ``folder``, oldest first; what its lines do not tell is not there."""
+    try:
+        with (folder / FILE).open("rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - _BYTES // 2, 0))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        return []
+    found = (trouble for line in lines if (trouble := _trouble(line)) is not None)
+    return list(deque(found, maxlen=most))
+
+
+def _trouble(line: str) -> Trouble | None:
+    if line.startswith("{"):
+        try:
+            told = json.loads(line)
+            level, what = str(told["level"]), str(told["event"])
+        except (ValueError, KeyError, TypeError):
+            return None
+        trouble = Trouble(str(told.get("at")), level, str(told.get("logger")), what, str(told.get("turn", "")))
+    elif written := _LINE.match(line):
+        number = re.search(r" \[(?:.* )?turn=(\w+)", written["what"])
+        trouble = Trouble(
+            written["at"], written["level"].lower(), written["logger"], written["what"], number[1] if number else ""
+        )
+    else:
+        return None
+    return trouble if trouble.level in _GRAVE else None
 
 
 def start_aloud(console: TextIO, *, secrets: Iterable[str]) -> None:

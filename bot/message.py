@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +263,15 @@ Seen = Callable[[], Awaitable[Mapping[ChatRef, str]]]
 """Called by an adapter each time it is up (its ``sink`` works) before it hands in anything: what still waits for an
 answer is queued first. Returns the newest message the journal has of each chat, for a platform that does not
 keep what was said meanwhile."""
+
+
+@runtime_checkable
+class Connects(Protocol):
+    """An adapter that can tell whether its platform is there just now."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether what is said there is heard at this moment, as far as is known."""
 
 
 class Adapter(Protocol):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
+from bot import metrics
 from bot.markdown import Part
 from bot.message import Button, DeliveryError
 
@@ -142,6 +143,8 @@ class Gate:
 
     def close(self, seconds: float) -> None:
         """Let nothing through for that long; a longer wait that was asked for before stands."""
+        metrics.FLOODS.inc()
+        metrics.FLOOD_SECONDS.inc(max(seconds, 0.0))
         self._closed_until = max(self._closed_until, self.tempo.clock() + seconds)
 
     @property

@@ -52,6 +52,20 @@ class TurnTrace:
         """Whether memory took up anything at all, nameable or not."""
         return any(decision.action != "dropped" for decision in self.learned)
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the log tells of the turn: numbers."""
+        level = self.found.level
+        return {
+            "ms": round(sum(self.milliseconds.values())),
+            "model_ms": round(self.milliseconds.get("model", 0.0)),
+            "level_found": None if level is None else round(level, 3),
+            "recalled": len(self.found.units),
+            "tokens_in": self.tokens.get("in"),
+            "tokens_out": self.tokens.get("out"),
+            "finish": self.finish,
+        }
+
     def _named(self, *actions: str) -> list[str]:
         entries = (decision.entry for decision in self.learned if decision.action in actions)
         return [entry.text for entry in entries if entry is not None and may_be_named(entry, self.room)]

@@ -10,6 +10,7 @@ import contextlib
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
@@ -23,6 +24,8 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    ValidationInfo,
+    field_validator,
 )
 from pydantic_settings import (
     BaseSettings,
@@ -92,6 +95,13 @@ def _account(name: str) -> str:
 def _listed(value: object) -> object:
     """A list of TOML as the tuple that a frozen setting is."""
     return tuple(value) if isinstance(value, list) else value
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 PLACE: Final = re.compile(r"(?P<platform>telegram|discord|console):(?P<place>-?\w+(?:/\d+)?)")
@@ -252,6 +262,27 @@ class LogSettings(Section):
 
     format: Literal["text", "json"] = Field("text", description="text = lines for people; json = one object a line.")
     level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least grave lines it gets.")
+
+
+class HttpSettings(Section):
+    """``[http]``: pages for whoever watches the bot: /healthz, /readyz, /metrics."""
+
+    port: int = Field(0, ge=0, le=65_535, description="Port they are served on; 0 = not at all.")
+    beyond_loopback: bool = Field(
+        default=False, description="Allow a host that others can reach, too; the pages ask for no password."
+    )
+    host: str = Field("127.0.0.1", description="Address they are served on; as it is, for this machine alone.")
+
+    @field_validator("host")
+    @classmethod
+    def _stays_here(cls, host: str, info: ValidationInfo) -> str:
+        """Refuse an address that others can reach unless that is said in so many words."""
+        if not (info.data.get("beyond_loopback") or _is_loopback(host)):
+            raise ValueError(
+                "can be reached from other machines, and the pages ask for no password: use 127.0.0.1, or say "
+                "beyond_loopback = true"
+            )
+        return host
 
 
 class JobSettings(Section):
@@ -432,6 +463,7 @@ class Settings(Credentials):
     privacy: PrivacySettings = PrivacySettings()
     jobs: JobSettings = JobSettings()
     log: LogSettings = LogSettings()
+    http: HttpSettings = HttpSettings()
     conversation: ConversationSettings = ConversationSettings()
     access: AccessSettings = AccessSettings()
     budget: BudgetSettings = BudgetSettings()

@@ -16,6 +16,7 @@ from memory.backups import thin as thin_backups
 from memory.backups import verify as verify_backup
 from memory.block import block, day_of, quoted
 from memory.calibrating import Calibration
+from memory.census import Census, Numbers, Told, looking
 from memory.consenting import Choice, Question, Stand
 from memory.corrections import AlreadyAskedError, Disputed
 from memory.db import DATABASE_NAME, DatabaseError, inspect
@@ -68,6 +69,7 @@ __all__ = [
     "Backup",
     "BackupError",
     "Calibration",
+    "Census",
     "Choice",
     "DatabaseError",
     "Dispute",
@@ -83,6 +85,7 @@ __all__ = [
     "Listed",
     "Matter",
     "Memory",
+    "Numbers",
     "Overview",
     "Owed",
     "Page",
@@ -100,6 +103,7 @@ __all__ = [
     "Stand",
     "Standing",
     "TakenIn",
+    "Told",
     "UntypedError",
     "UsageKind",
     "Waiting",
@@ -118,6 +122,7 @@ __all__ = [
     "is_question",
     "is_small_talk",
     "last_runs",
+    "looking",
     "loose_files",
     "new_key",
     "next_time",

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import os
 import sqlite3
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import resources
@@ -30,6 +30,8 @@ from memory.writer import Outcome, Work, Writer
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Tally = tuple[str, str]
+"""What is counted, and its label: ("written", "facts"). Words of ours, nobody's."""
 
 APPLICATION_ID: Final = 0x7EC011EC
 """Written into the file header, so that no other program's database is ever migrated."""
@@ -63,6 +65,9 @@ class Database:
         self._inside: asyncio.Task[Any] | None = None
         self._due: deque[Work[Any]] = deque()
         self._writing: asyncio.Task[None] | None = None
+        self._uncommitted: Counter[Tally] = Counter()
+        self.tallied: Counter[Tally] = Counter()
+        """What was done since the file was opened, in counts."""
 
     @classmethod
     async def open(cls, path: Path) -> Database:
@@ -136,6 +141,14 @@ class Database:
             return True
         return self._inside is not None and not self._reader.here and self._inside is asyncio.current_task()
 
+    def tally(self, name: str, label: str = "", times: int = 1) -> None:
+        """Count that something was done; inside a transaction it counts once that is committed."""
+        counts = self._uncommitted if self.inside else self.tallied
+        if self._writer.here:
+            counts = self._writer.piece.tallied
+        if times:
+            counts[name, label] += times
+
     async def fetch(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """All rows of a query. Inside a transaction it sees that transaction's writes."""
         if self._reader.here:
@@ -200,6 +213,7 @@ class Database:
             if work.result.done():
                 continue
             if error is None:
+                self.tallied += work.tallied
                 work.result.set_result(value)
             elif isinstance(error, asyncio.CancelledError):
                 work.result.cancel()
@@ -257,6 +271,7 @@ class Database:
                 self._inside = asyncio.current_task()
                 yield
                 await _uncancelled(self._writer.commit())
+                self.tallied += self._uncommitted
             except BaseException as error:
                 # A cancelled statement still runs in the connection's thread; the rollback queues behind it.
                 await _uncancelled(self._writer.rollback())
@@ -265,6 +280,7 @@ class Database:
                 raise
             finally:
                 self._inside = None
+                self._uncommitted.clear()
         await self._tell()
 
     async def scrub(self) -> None:

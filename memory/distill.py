@@ -253,6 +253,8 @@ class Distiller:
             audience = (await self._sessions.chat(owner, batch.session)).audience
             decisions = await self._gate.admit(owner, candidates, audience=audience, now=self._clock())
             await self._sessions.finish(owner, batch.session, task.briefing.reach)
+            for reason, count in drops.items():
+                self._db.tally("dropped", reason, count)
         drops.update(decision.reason for decision in decisions if decision.action == "dropped")
         if items:
             log.info("session %d: %d items proposed, dropped %s", batch.session, len(items), dict(drops))

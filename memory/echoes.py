@@ -232,10 +232,10 @@ class Echoes:
         found: dict[int, Message] = {}
         while True:
             new = await off_loop(lambda: [r for r in replies.values() if mine.in_(r)], size=len(replies))
-            using = await self._stores.traces.using(other, [*used, *found], always=True)
-            new += [
-                replies[id_] for id_ in using if id_ in replies and not mine.words.isdisjoint(terms(replies[id_].text))
-            ]
+            using = {*used, *await self._stores.traces.using(other, [*used, *found], always=True)}
+            # An answer to such a line that was given anew may stand in a later session than the line.
+            resting = [line for line in replies.values() if line.id in using or line.answers in used]
+            new += [line for line in resting if not mine.words.isdisjoint(terms(line.text))]
             if not (new := [line for line in new if line.id not in found]):
                 return list(found.values())
             for line in new:

@@ -82,6 +82,7 @@ class EntryStore(ABC, Generic[E]):
         await self._db.executemany(
             f"INSERT INTO {self.table} ({names}, text_hash) VALUES ({values}, :text_hash)", filled
         )
+        self._db.tally("written", self.table, len(rows))
         await self._db.executemany(
             _CITE, [_cited(id_, c) for id_, candidate in zip(ids, candidates, strict=True) for c in candidate.citations]
         )
@@ -127,6 +128,7 @@ class EntryStore(ABC, Generic[E]):
                 " WHERE id = :id",
                 {"at": stamp(citation.at), "confidence": confidence, "id": id_},
             )
+            self._db.tally("confirmed", self.table)
             return True
 
     async def retire(
@@ -149,6 +151,7 @@ class EntryStore(ABC, Generic[E]):
             " WHERE id = ? AND id BETWEEN ? AND ? AND retired_at IS NULL",
             (stamp(at), successor, reason, by, said, id_, owner.first_id, owner.last_id),
         )
+        self._db.tally("closed", reason, changed)
         return changed > 0
 
     async def closed_at(self, owner: Account, at: datetime) -> list[E]:
@@ -229,15 +232,18 @@ class EntryStore(ABC, Generic[E]):
             " WHERE id = ? AND id BETWEEN ? AND ? AND retired_at IS NOT NULL",
             (id_, owner.first_id, owner.last_id),
         )
+        self._db.tally("reopened", self.table, changed)
         return changed > 0
 
     async def expire(self, owner: Account, *, now: datetime) -> int:
         """Close what has outlived its time, so that indexes can let go of it; reads never showed it."""
-        return await self._db.execute(
+        expired = await self._db.execute(
             f"UPDATE {self.table} SET retired_at = expires_at, reason = 'expired'"
             " WHERE id BETWEEN ? AND ? AND retired_at IS NULL AND expires_at <= ?",
             (owner.first_id, owner.last_id, stamp(now)),
         )
+        self._db.tally("closed", "expired", expired)
+        return expired
 
     async def revive(self, owner: Account, *, now: datetime) -> list[E]:
         """What was closed as expired at a time that has not come yet at ``now``: the clock was wrong."""
@@ -374,9 +380,11 @@ class EntryStore(ABC, Generic[E]):
                 " AND id BETWEEN ? AND ?",
                 (listed, owner.first_id, owner.last_id),
             )
-            return await self._db.execute(
+            erased = await self._db.execute(
                 f"DELETE FROM {self.table} WHERE id IN (SELECT value FROM json_each(?))", (listed,)
             )
+            self._db.tally("erased", self.table, erased)
+            return erased
 
     async def _select(self, owner: Account, condition: str, **values: object) -> list[E]:
         return await self._read(owner, f"hidden_by IS NULL AND {condition}", values)

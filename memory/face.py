@@ -62,6 +62,7 @@ from memory.sealing import Sealing
 from memory.sessions import Sessions
 from memory.sharing import Sharing
 from memory.stores import Stores
+from memory.tallies import Tallies
 from memory.timeline import Timeline
 from memory.together import Together
 from memory.traces import Traces
@@ -130,6 +131,8 @@ class Memory:
         """Who may talk, and who asks to."""
         self.lists = Lists(self._stores, self._chats, self._together)
         """What the owner was shown under which number."""
+        self.tallies = Tallies(db)
+        """What was done, in counts; nobody's."""
         self.usage = self._stores.usage
         """What the owner's chats cost."""
         self._indexes = Indexes(self._stores)
@@ -180,7 +183,7 @@ class Memory:
             reserve=reserve,
             echoes=echoes,
         )
-        self._ledger = Ledger(db, self._accounts)
+        self._ledger = Ledger(db, self._accounts, copy_in=settings.backup.folder)
         self._copies = Copies(db, settings.backup, settings.backup_dir, clock=clock)
         forgetting = Forgetting(
             db,
@@ -239,6 +242,7 @@ class Memory:
                 db, self._accounts, self._sessions, self._stores, answering=self._answering, patience=patience
             ),
             freshness=self._freshness,
+            tallies=self.tallies,
             ledger=self._ledger,
             copies=self._copies,
             distiller=None
@@ -368,7 +372,7 @@ class Memory:
         if message.fleeting:
             refused = not message.held and await self.consenting.refuses(owner, message.text, now=self._clock())
             reason = "held" if message.held else "sensitive" if refused else ""
-            return [Decision("dropped", reason)] if reason else []
+            return [self._dropped(reason)] if reason else []
         found = rules.candidates(
             message.text, message_id=message.id, at=message.at, language_hint=owner.language, zone=owner.zone
         )
@@ -381,7 +385,7 @@ class Memory:
                 text, message_id=message.id, at=message.at, language_hint=owner.language, zone=owner.zone
             )
         except rules.Refused as refusal:
-            return Decision("dropped", refusal.reason)
+            return self._dropped(refusal.reason)
         (decision,) = await self._admit(owner, chat, message, [asked], asked_for=True)
         return decision
 
@@ -402,8 +406,12 @@ class Memory:
             part = await self._recall.recall(place.account, question, now=now, room=place.room, options=more)
             found.append((place, part))
         if len(found) == 1:
-            return found[0][1]
-        return await self._together.joined(found, now=now, shelf=self._recall.shelf(owner, chosen, settled=True))
+            recalled = found[0][1]
+        else:
+            shelf = self._recall.shelf(owner, chosen, settled=True)
+            recalled = await self._together.joined(found, now=now, shelf=shelf)
+        self._db.tally("recalled", recalled.verdict)
+        return recalled
 
     async def window(
         self, owner: Account, chat: Chat, *, now: datetime, limit: int = 200, but: Collection[int] = ()
@@ -612,6 +620,10 @@ class Memory:
         self._indexes.forget(owner)
         self._stores.embeddings.disturbed(owner)
 
+    def _dropped(self, reason: str) -> Decision:
+        self._db.tally("dropped", reason)
+        return Decision("dropped", reason)
+
     async def _admit(
         self, owner: Account, chat: Chat, message: Message, found: Sequence[Candidate], *, asked_for: bool = False
     ) -> list[Decision]:
@@ -619,7 +631,7 @@ class Memory:
             return []
         async with self._db.transaction():
             if not await self._stores.journal.stands(owner, message):
-                return [Decision("dropped", "withdrawn") for _ in found]
+                return [self._dropped("withdrawn") for _ in found]
             room = await self._chats.resolved(owner, chat)
             decisions = await self._gate.admit(
                 owner, found, audience=room.audience, now=self._clock(), asked_for=asked_for

@@ -28,6 +28,7 @@ from memory.rezoning import Rezoning
 from memory.sealing import Sealing
 from memory.sessions import Sessions
 from memory.stores import Stores
+from memory.tallies import Tallies
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ class Housekeeping:
         sealing: Sealing,
         fleeting: Fleeting,
         freshness: Freshness,
+        tallies: Tallies,
         ledger: Ledger,
         copies: Copies,
         distiller: Distiller | None,
@@ -71,6 +73,7 @@ class Housekeeping:
         self._sealing = sealing
         self._fleeting = fleeting
         self._freshness = freshness
+        self._tallies = tallies
         self._ledger = ledger
         self._copies = copies
         self._distiller = distiller
@@ -224,10 +227,10 @@ class Housekeeping:
         return {"lines": sum([await self._sessions.second_chance(owner, now=now) for owner in owners])}
 
     async def usage(self, now: datetime) -> Mapping[str, int]:
-        """Write what was used behind the replies: distillations, vectors."""
-        del now
+        """Write what was used behind the replies, distillations and vectors, and what was done."""
         for number in self._stores.usage.owners_pending():
             await self._stores.usage.store(await self._accounts.numbered(number))
+        await self._tallies.store(now=now)
         return {}
 
     async def write_down(self, now: datetime) -> Mapping[str, int]:

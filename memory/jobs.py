@@ -20,7 +20,7 @@ from memory.db import Database, inspect, migrations
 
 log = logging.getLogger(__name__)
 
-_RUNS = "SELECT name, finished_at, did_at, counts, failures FROM job_runs ORDER BY name"
+_RUNS = "SELECT name, finished_at, did_at, counts, failures, due_at, run FROM job_runs ORDER BY name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class Job:
 class JobRun:
     """What is known of a job: when it last came to its end (None: never), when it last did something and what.
 
-    ``failures`` counts the runs that broke off since. Times are aware UTC.
+    ``failures`` counts the runs that broke off since. ``due_at`` is when it runs next (None: at once), ``run`` the
+    number under which the log tells of its last run. Times are aware UTC.
     """
 
     name: str
@@ -44,6 +45,8 @@ class JobRun:
     did_at: datetime | None
     counts: Mapping[str, int]
     failures: int
+    due_at: datetime | None = None
+    run: str = ""
 
 
 class Runs:
@@ -64,27 +67,30 @@ class Runs:
         # A clock that was set back must not silence a job until it has caught up.
         return bool(now - last >= job.every or last > now)
 
-    async def finished(self, job: Job, counts: Mapping[str, int], *, now: datetime) -> None:
+    async def finished(self, job: Job, counts: Mapping[str, int], *, now: datetime, run: str = "") -> None:
         """Note that ``job`` ran to its end; of a run that did something also what, until the next one that does."""
         did = any(counts.values())
         await self._db.execute(
-            "INSERT INTO job_runs (name, finished_at, did_at, counts) VALUES (:name, :at, :did_at, :counts)"
+            "INSERT INTO job_runs (name, finished_at, did_at, counts, due_at, run)"
+            " VALUES (:name, :at, :did_at, :counts, :due_at, :run)"
             " ON CONFLICT (name) DO UPDATE SET finished_at = :at, failures = 0, did_at = coalesce(:did_at, did_at),"
-            " counts = iif(:did_at IS NULL, counts, :counts)",
+            " counts = iif(:did_at IS NULL, counts, :counts), due_at = :due_at, run = :run",
             {
                 "name": job.name,
                 "at": stamp(now),
+                "due_at": stamp(now + job.every),
+                "run": run,
                 "did_at": stamp(now) if did else None,
                 "counts": json.dumps(dict(counts)) if did else "{}",
             },
         )
 
-    async def failed(self, job: Job) -> None:
+    async def failed(self, job: Job, *, run: str = "") -> None:
         """Count that ``job`` broke off; it is due again at once."""
         await self._db.execute(
-            "INSERT INTO job_runs (name, finished_at, failures) VALUES (:name, 0, 1)"
-            " ON CONFLICT (name) DO UPDATE SET failures = failures + 1",
-            {"name": job.name},
+            "INSERT INTO job_runs (name, finished_at, failures, run) VALUES (:name, 0, 1, :run)"
+            " ON CONFLICT (name) DO UPDATE SET failures = failures + 1, due_at = NULL, run = :run",
+            {"name": job.name, "run": run},
         )
 
     async def all(self) -> list[JobRun]:
@@ -97,12 +103,18 @@ def last_runs(path: Path) -> list[JobRun]:
     if inspect(path) < migrations()[-1][0]:
         return []
     with contextlib.closing(engine.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, rows=True)) as connection:
-        return [_run(row) for row in connection.execute(_RUNS)]
+        return runs_in(connection)
+
+
+def runs_in(connection: engine.Opened) -> list[JobRun]:
+    """What an open file tells of its jobs."""
+    return [_run(row) for row in connection.execute(_RUNS)]
 
 
 def _run(row: sqlite3.Row) -> JobRun:
     finished = moment(row["finished_at"]) if row["finished_at"] else None
-    return JobRun(row["name"], finished, moment(row["did_at"]), json.loads(row["counts"]), row["failures"])
+    did, due = moment(row["did_at"]), moment(row["due_at"])
+    return JobRun(row["name"], finished, did, json.loads(row["counts"]), row["failures"], due, row["run"])
 
 
 async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[str, Mapping[str, int]]:
@@ -115,14 +127,15 @@ async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[s
         if not await runs.due(job, now=now):
             continue
         # Whatever the run writes into the log, deep below, carries these two.
-        with bound_contextvars(job=job.name, run=secrets.token_hex(4)):
+        run = secrets.token_hex(4)
+        with bound_contextvars(job=job.name, run=run):
             try:
                 counts = await job.run(now)
             except Exception:
                 log.exception("job %s failed; it will be tried again", job.name)
-                await runs.failed(job)
+                await runs.failed(job, run=run)
                 continue
-            await runs.finished(job, counts, now=now)
+            await runs.finished(job, counts, now=now, run=run)
             done[job.name] = counts
             if any(counts.values()):
                 log.info("job %s: %s", job.name, dict(counts))

@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -202,10 +202,12 @@ async def all_known(db: Database) -> Known:
 class Ledger:
     """Writes down how accounts stand, whenever that changes. Opened with the database, and goes with it."""
 
-    def __init__(self, db: Database, accounts: Accounts) -> None:
+    def __init__(self, db: Database, accounts: Accounts, *, copy_in: Path | None = None) -> None:
+        """In the folder ``copy_in``, where the backups are, a second one is kept: it outlives the disk of the first."""
         self._db = db
         self._accounts = accounts
         self._file = ledger_of(db.path)
+        self._copy = None if copy_in is None else copy_in / self._file.name
         self._lock = asyncio.Lock()
         self._whole = False
         self._size = 0
@@ -256,19 +258,35 @@ class Ledger:
 
     def _append(self, lines: Sequence[str]) -> None:
         data = "".join(f"\n{line}" for line in lines).encode() + b"\n"
-        handle = os.open(self._file, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-        try:
-            os.write(handle, data)
-            os.fsync(handle)
-            size = os.fstat(handle).st_size
-        finally:
-            os.close(handle)
-        if size > max(LEAST_BYTES, GROWTH * self._size):
+        if _added(self._file, data) > max(LEAST_BYTES, GROWTH * self._size):
             self._whole = False
+        self._beside(lambda file: _added(file, data))
 
     def _rewrite(self, known: Known) -> None:
         self._size = write(self._file, known)
         self._whole = True
+        self._beside(lambda file: write(file, read(file).joined(known)))
+
+    def _beside(self, put: Callable[[Path], object]) -> None:
+        """Do the same to the copy beside the backups, if that folder is there; a failure is made up for later."""
+        if self._copy is None or not self._copy.parent.is_dir():
+            return
+        try:
+            put(self._copy)
+        except OSError:
+            log.warning("%s could not be written; it is tried again", self._copy, exc_info=True)
+            self._whole = False
+
+
+def _added(file: Path, data: bytes) -> int:
+    """Add to a file, safe on the disk when this returns; returns its size."""
+    handle = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    try:
+        os.write(handle, data)
+        os.fsync(handle)
+        return os.fstat(handle).st_size
+    finally:
+        os.close(handle)
 
 
 def write(file: Path, known: Known) -> int:

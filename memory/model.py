@@ -332,3 +332,9 @@ class Recollection:
     notes: tuple[str, ...] = ()
     milliseconds: float = 0.0
     arms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Literal["full", "perhaps", "nothing"]:
+        """Whether anything fitted the question: surely, perhaps, or not at all. What is read anyway does not count."""
+        bands = {unit.band for unit in self.units if unit.scores or unit.band != "always"}
+        return "full" if bands & {"full", "always"} else "perhaps" if bands else "nothing"

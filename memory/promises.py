@@ -186,7 +186,9 @@ class Promises:
 
     async def erased(self, owner: Account, deletion: int, *, at: datetime) -> bool:
         """Mark a deletion as carried out; False when it was undone or erased already."""
-        return await self._mark(owner, deletion, "erased_at", at)
+        erased = await self._mark(owner, deletion, "erased_at", at)
+        self._db.tally("forgotten", "", erased)
+        return erased
 
     async def notify(self, owner: Account, chat: int, phrase: str, data: Mapping[str, Any], *, at: datetime) -> None:
         """Owe the person a notice. Needs an open transaction."""

@@ -84,6 +84,9 @@ class Gate:
                 candidate = candidates[place]
                 withheld = await self._withheld(batch, candidate, asked_for=asked_for)
                 decisions[place] = withheld or await self._decide(batch, candidate)
+            for decision in decisions.values():
+                if decision.action == "dropped":
+                    self._db.tally("dropped", decision.reason)
         return [decisions[place] for place in range(len(candidates))]
 
     async def _withheld(self, batch: Batch, candidate: Candidate, *, asked_for: bool) -> Decision | None:

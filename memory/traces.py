@@ -51,8 +51,8 @@ class Traces:
         """Write a trace; returns its id. Needs an open transaction."""
         (id_,) = await self._accounts.next_ids(owner)
         await self._db.execute(
-            "INSERT INTO traces (id, chat, reply, at, data) VALUES (?, ?, ?, ?, ?)",
-            (id_, chat.no, reply, stamp(at), json.dumps(data, ensure_ascii=False)),
+            "INSERT INTO traces (id, chat, reply, at, turn, data) VALUES (?, ?, ?, ?, ?, ?)",
+            (id_, chat.no, reply, stamp(at), str(data.get("turn", "")), json.dumps(data, ensure_ascii=False)),
         )
         return id_
 

@@ -67,6 +67,10 @@ class Usage:
         """
         key = (owner.no, day_of_utc(self._clock()), kind, _group(chat))
         self._pending[key] = self._pending.get(key, Spent()) + Spent(times, tokens_in, tokens_out)
+        # Whatever becomes of an open transaction: what was used was used.
+        self._db.tallied.update(
+            {("used", kind): times, ("tokens_in", kind): tokens_in, ("tokens_out", kind): tokens_out}
+        )
 
     async def store(self, owner: Account) -> None:
         """Write what was counted for the owner."""

@@ -11,6 +11,7 @@ import asyncio
 import contextvars
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
@@ -32,6 +33,8 @@ class Work(Generic[T]):
     writing: Callable[[], Coroutine[Any, Any, T]]
     result: asyncio.Future[T]
     context: contextvars.Context = field(default_factory=contextvars.copy_context)
+    tallied: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """What it counts, which is true once it is written."""
 
 
 class Outcome(NamedTuple):
@@ -47,6 +50,13 @@ class Writer(aiosqlite.Connection):
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
         super().__init__(connect, ITER_CHUNK)
         self._driving = 0
+        self._piece: Work[Any] | None = None
+
+    @property
+    def piece(self) -> Work[Any]:
+        """The piece that is being written; only :attr:`here`."""
+        assert self._piece is not None
+        return self._piece
 
     @property
     def here(self) -> bool:
@@ -88,7 +98,7 @@ class Writer(aiosqlite.Connection):
             connection.execute("BEGIN IMMEDIATE")
             for work in works:
                 connection.execute("SAVEPOINT piece")
-                outcome = _driven(work)
+                outcome = self._driven(work)
                 if outcome.error is not None:
                     connection.execute("ROLLBACK TO piece")
                 connection.execute("RELEASE piece")
@@ -103,7 +113,7 @@ class Writer(aiosqlite.Connection):
         connection = self._conn
         try:
             connection.execute("BEGIN IMMEDIATE")
-            outcome = _driven(work)
+            outcome = self._driven(work)
             if outcome.error is None:
                 connection.execute("COMMIT")
         except engine.ERROR as error:
@@ -112,15 +122,15 @@ class Writer(aiosqlite.Connection):
             connection.rollback()
         return outcome
 
-
-def _driven(work: Work[Any]) -> Outcome:
-    """Run a piece, which awaits nothing but statements of this thread, to its end."""
-    writing = work.writing()
-    try:
-        work.context.run(writing.send, None)
-    except StopIteration as end:
-        return Outcome(end.value)
-    except BaseException as error:  # noqa: BLE001 (it is the asker's)
-        return Outcome(error=error)
-    writing.close()
-    return Outcome(error=RuntimeError("what is written in one trip waits for nothing but the writer"))
+    def _driven(self, work: Work[Any]) -> Outcome:
+        """Run a piece, which awaits nothing but statements of this thread, to its end."""
+        self._piece, work.tallied = work, Counter()
+        writing = work.writing()
+        try:
+            work.context.run(writing.send, None)
+        except StopIteration as end:
+            return Outcome(end.value)
+        except BaseException as error:  # noqa: BLE001 (it is the asker's)
+            return Outcome(error=error)
+        writing.close()
+        return Outcome(error=RuntimeError("what is written in one trip waits for nothing but the writer"))

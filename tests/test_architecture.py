@@ -21,10 +21,11 @@ ENTRY = ("bot.cli", "bot.replay", "bot.bench.*")
 STORES = tuple(
     f"memory.{name}"
     for name in (
-        "accounts", "admissions", "apart", "backups", "consents", "db", "departures", "disclosing", "embedding",
-        "engine", "entries", "erasures", "facts", "fleeting", "jobs", "journal", "ledger", "moving", "nulls", "origins",
-        "pages", "pauses", "persons", "profile", "promises", "reader", "rekeying", "restoring", "scrubbing", "sealed",
-        "sessions", "space", "timeline", "traces", "usage", "waiting", "wanting", "watching", "writer",
+        "accounts", "admissions", "apart", "backups", "census", "consents", "db", "departures", "disclosing",
+        "embedding", "engine", "entries", "erasures", "facts", "fleeting", "jobs", "journal", "ledger", "moving",
+        "nulls", "origins", "pages", "pauses", "persons", "profile", "promises", "reader", "rekeying", "restoring",
+        "scrubbing", "sealed", "sessions", "space", "tallies", "timeline", "traces", "usage", "waiting", "wanting",
+        "watching", "writer",
     )
 )  # fmt: skip
 """The files that speak SQL."""
@@ -51,9 +52,20 @@ KEPT_TO: Mapping[str, tuple[str, ...]] = {
     "openai": ("bot.connection",),
     "pybreaker": ("bot.circuit",),
     "apscheduler": ("bot.scheduler",),
-    "typer": ("bot.cli", "bot.border", "bot.access", "bot.keeping", "bot.rekeying", "bot.bench.commands", "bot.setup"),
+    "typer": (
+        "bot.cli",
+        "bot.border",
+        "bot.access",
+        "bot.keeping",
+        "bot.observing",
+        "bot.rekeying",
+        "bot.bench.commands",
+        "bot.setup",
+    ),
     "pyromark": ("bot.commonmark",),
     "pyrate_limiter": ("bot.rates",),
+    "prometheus_client": ("bot.metrics",),
+    "structlog": ("bot.logs", "bot.correlation", "memory.jobs"),
     "ahocorasick": ("memory.needles",),
     "telegramify_markdown": ("bot.markdown",),
     "aiosqlite": ("memory.writer",),

@@ -235,7 +235,7 @@ async def test_a06_a_blank_answer_is_one_notice_and_never_remembered(world: Worl
 async def test_a_model_that_fails_is_told_of_once_a_minute_with_a_number_for_the_log(world: World) -> None:
     world.model.fault(match="/chat/completions", status=500, times=3)
     (told,) = await world.ask("one")
-    assert re.search(r"I cannot reach my language model just now.*\(log: [0-9a-f]{6}\)", told)
+    assert re.search(r"I cannot reach my language model just now.*\(log: [0-9a-f]{8}\)", told)
     assert await world.ask("two") == []
     world.passes(60)
     (again,) = await world.ask("three")

@@ -186,3 +186,15 @@ async def test_what_an_answer_that_is_no_more_was_asked_leads_to_what_came_of_it
     plan = await house.memory.plan_forgetting(house.owner, house.chat, "Saturday", now=house.clock())
     assert plan is not None
     assert "A good place, this Zorblatt." in {line.text for line in plan.lines}
+
+
+async def test_an_edit_takes_along_an_answer_given_anew_in_a_later_talk(group: Group) -> None:
+    house = group.house
+    said = (await house.hear("On Saturday we went to Zorblatt", chat=group.room, id_="7")).message
+    house.clock.advance(hours=8)
+    await house.hear("Good evening.", chat=group.room)
+    line = Line("bot", "Recollect", house.clock(), "You went to Zorblatt.", "said", None, said.id)
+    await house.memory.answered(house.owner, group.room, line, trace() | {"question": said.id})
+    new = Line("user", "Lin", house.clock(), "On Saturday we stayed at home", platform_id="7")
+    await house.memory.revise(house.owner, group.room, "7", new, now=house.clock())
+    assert "zorblatt" not in house.everything().casefold()

@@ -51,6 +51,7 @@ KEPT: Final = {
     "persons": "nobody's: numbers",
     "probes": "nobody's",
     "sessions": "nobody's own: when there was talk in a chat",
+    "tallies": "nobody's: what the whole program did on a day, in counts",
     "spending": "tokens of today, or the budget of a day could be had twice",
     "usage": "counts by day, without a word",
 }

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import cli
-from config.settings import BackupSettings
+from config.settings import BackupSettings, JournalSettings, TraceSettings
 from memory import DATABASE_NAME, BackupError, Line, backups, engine, ledger, restoring
 from memory.db import PAGE_BYTES, migrations
 from memory.model import SEQ_BITS
@@ -433,3 +433,48 @@ async def test_privacy_tells_what_becomes_of_backups_as_the_settings_have_it(
         assert "in 1 backup made by hand" in told or hours
         await talk.say("你好")
         assert f"{hours or 24:g} 小时之内也会从备份里抹掉" in await talk.say("/privacy")
+
+
+async def test_the_ledger_beside_the_backups_outlives_the_disk_of_the_database(
+    data_dir: Path, clock: Clock, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    async with talking(data_dir, clock, backup=BackupSettings(every_hours=24.0, folder=elsewhere)) as talk:
+        await talk.say("/remember my boat is a Valkyrie")
+        await talk.say("/remember my bike is red")
+        await talk.app.tick()
+        (backup,) = backups.own(elsewhere)
+        await talk.say("/forget Valkyrie")
+        await yes(talk)
+    shutil.rmtree(data_dir)
+    done = await restore(backup, data_dir / DATABASE_NAME, clock=clock)
+    assert done.known == ("ledger",)
+    assert holding(data_dir, "Valkyrie") == []
+    async with talking(data_dir, clock) as talk:
+        assert len(await talk.known()) == 1
+
+
+async def test_everything_goes_when_the_settings_and_privacy_say_so(data_dir: Path, clock: Clock) -> None:
+    async with talking(
+        data_dir,
+        clock,
+        backup=BackupSettings(every_hours=24.0, keep=2),
+        journal=JournalSettings(keep_days=3),
+        trace=TraceSettings(keep_days=2),
+    ) as talk:
+        await talk.say("The weather is as Valkyrie as it gets")
+        told = await talk.say("/privacy")
+        assert "for 3 days" in told
+        assert "without words, for 2 days" in told
+        assert "every 24 hours, the newest 2 of them" in told
+        assert "in them for up to 72 hours more" in told
+        last_traced = last_said = last_held = 0
+        for day in range(8):
+            await talk.app.tick()
+            last_traced = day if talk.rows("SELECT count(*) FROM traces")[0][0] else last_traced
+            last_said = day if talk.rows("SELECT count(*) FROM journal WHERE text != ''")[0][0] else last_said
+            last_held = day if holding(data_dir / "backups", "Valkyrie") else last_held
+            clock.advance(days=1)
+        assert (last_traced, last_said) == (1, 2)  # On the day after, it is older than that.
+        assert last_said < last_held <= last_said + 3
+    assert holding(data_dir, "Valkyrie") == []

@@ -180,3 +180,17 @@ async def test_a_lock_held_by_another_program_fails_each_piece_plainly(
         other.execute("ROLLBACK")
     assert await db.execute(ADD, ("after",)) == 1
     await db.close()
+
+
+async def test_what_a_piece_counts_is_true_only_once_it_is_written(db: Database) -> None:
+    async def fail() -> None:
+        db.tally("written", "facts")
+        raise ValueError("stop")
+
+    async def count() -> None:
+        db.tally("written", "facts")
+        await db.execute(ADD, ("a",))
+
+    before = db.tallied["written", "facts"]
+    await asyncio.gather(db.written(fail), db.written(count), return_exceptions=True)
+    assert db.tallied["written", "facts"] == before + 1

@@ -63,6 +63,7 @@ class Disclosing:
                 "every": settings.backup.every_hours,
                 "keep": settings.backup.keep,
                 "there": len(await asyncio.to_thread(own_backups, settings.backup_dir)),
+                "longest": settings.backup.every_hours * (settings.backup.keep + 1),
                 "within": settings.backup.cycle_hours,
             },
             undo=_minutes(settings.forget.undo_minutes),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -11,7 +11,7 @@ from bot.budgets import PRICED, Budgets
 from bot.commands.order import Order, Pressed, Run
 from bot.message import Reply
 from config.locales import phrase
-from config.settings import Settings
+from config.settings import ModelSettings, Settings
 from memory import Memory, Spent, UsageKind
 from memory.ports import Clock
 
@@ -57,12 +57,8 @@ class Spending:
     def _price(self, spent: Mapping[UsageKind, Spent]) -> str:
         """What the chat model cost, "" without prices; one that is left out is nothing."""
         model = self._settings.model
-        if model.price_in is None and model.price_out is None:
-            return ""
-        priced = [spent[kind] for kind in PRICED if kind in spent]
-        tokens_in, tokens_out = (sum(each) for each in ((s.tokens_in for s in priced), (s.tokens_out for s in priced)))
-        price = (tokens_in * (model.price_in or 0) + tokens_out * (model.price_out or 0)) / MILLION
-        return f"{price:.4f} {model.currency}"
+        price = price_of([spent[kind] for kind in PRICED if kind in spent], model)
+        return "" if price is None else f"{price:.4f} {model.currency}"
 
     async def _budget(self, order: Order, now: datetime) -> dict[str, object]:
         """The budget of a day for distillation, as far as it is this person's to know."""
@@ -73,6 +69,14 @@ class Spending:
             "most": _number(limits.tokens_per_person_a_day) if limits.tokens_per_person_a_day else "",
             "all_spent": bool(limits.tokens_a_day) and whole >= limits.tokens_a_day,
         }
+
+
+def price_of(spent: Iterable[Spent], model: ModelSettings) -> float | None:
+    """What tokens of the chat model cost, in ``model.currency``; None without prices. One left out is nothing."""
+    if model.price_in is None and model.price_out is None:
+        return None
+    whole = sum(spent, Spent())
+    return (whole.tokens_in * (model.price_in or 0) + whole.tokens_out * (model.price_out or 0)) / MILLION
 
 
 def _shown(spent: Spent) -> dict[str, object]:

@@ -57,6 +57,12 @@ class DiscordAdapter:
         self._tempo = tempo or Tempo()
         self._client: Client | None = None
 
+    @property
+    def connected(self) -> bool:
+        """Whether the gateway is connected just now."""
+        client = self._client
+        return client is not None and client.is_ready() and client.ws.open
+
     async def run(self, submit: Submit, commands: tuple[CommandSpec, ...], seen: Seen) -> None:
         """Serve until cancelled, over outages and broken connections; then let answers under way arrive.
 

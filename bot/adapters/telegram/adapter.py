@@ -43,6 +43,12 @@ class TelegramAdapter:
         self._drafts = drafts
         self._webhook = webhook
         self._line: Line | None = None
+        self._poller: Poller | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether the last poll succeeded; with a webhook, whether it is served."""
+        return self._line is not None and (self._poller is None or self._poller.well)
 
     async def run(self, submit: Submit, commands: tuple[CommandSpec, ...], seen: Seen) -> None:
         """Serve until cancelled, then confirm what was handed over and let replies under way arrive.
@@ -60,9 +66,10 @@ class TelegramAdapter:
                 if self._webhook is not None:
                     await serve(bot, self._webhook, line.take, self._pace.tempo)
                 else:
-                    await Poller(bot, polls, self._pace).run(line.look_ahead, line.take)
+                    self._poller = Poller(bot, polls, self._pace)
+                    await self._poller.run(line.look_ahead, line.take)
             finally:
-                self._line = None
+                self._line = self._poller = None
                 menus.cancel()  # the next start writes them
                 await line.close()
         finally:

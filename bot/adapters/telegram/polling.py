@@ -49,6 +49,9 @@ class Poller:
         self._pace = pace
         self._offset: int | None = None
         self._conflicts = Conflicts(pace.tempo.clock)
+        self._out_of_reach = False
+        self.well = True
+        """Whether the last poll succeeded."""
 
     async def run(self, look_ahead: Callable[[TelegramUpdate], None], take: Take) -> None:
         """Poll until cancelled, then finish the update in hand and confirm it.
@@ -82,12 +85,13 @@ class Poller:
         pauses = growing()
         while True:
             try:
-                return await self._poll()
+                batch = await self._poll()
             except InvalidToken:
                 await doubt(self._bot, self._pace.tempo)
                 pause = next(pauses)
             except TimeoutError:
                 _log.warning("A poll of Telegram did not come back; the connection is made anew")
+                self.well = False
                 await self._connection.renew()
                 continue
             except RetryAfter as flood:
@@ -98,11 +102,17 @@ class Poller:
             except TelegramError as error:
                 _log.warning("Polling Telegram failed, trying again: %s", error)
                 pause = next(pauses)
+                self._out_of_reach = True
+            else:
+                self.well, self._out_of_reach = True, False
+                return batch
+            self.well = False
             await self._pace.tempo.sleep(pause)
 
     async def _poll(self) -> Sequence[TelegramUpdate]:
         """One poll under a watchdog. Raises TimeoutError when it hangs."""
-        long_poll = self._pace.long_poll
+        # After an outage one poll waits for nothing, so that it is soon known whether it is over.
+        long_poll = 0 if self._out_of_reach else self._pace.long_poll
         poll = asyncio.ensure_future(
             self._bot.get_updates(offset=self._offset, timeout=long_poll, allowed_updates=UPDATES)
         )
