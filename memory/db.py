@@ -41,6 +41,8 @@ BUSY_SECONDS: Final = 10.0
 PATIENCE_MS: Final = 200
 """How long a rewritten file waits for another process to let go of the old one."""
 PAGE_BYTES: Final = engine.PAGE_BYTES
+_CLOSED: Final[tuple[type[Exception], ...]] = (*engine.ERROR, ValueError)
+"""What a trip to a connection that is closed ends with."""
 MOST_TOGETHER: Final = 32
 """Pieces that are written in one commit."""
 Parameters = Mapping[str, Any] | Sequence[Any]
@@ -197,7 +199,7 @@ class Database:
                 outcomes = [Outcome(error=asyncio.CancelledError()) for _ in works]
                 try:
                     outcomes = await _uncancelled(self._writer.together(works))
-                except (*engine.ERROR, ValueError) as error:  # The connection is closed.
+                except _CLOSED as error:
                     outcomes = [Outcome(error=error) for _ in works]
                 finally:
                     if not self._touched:
