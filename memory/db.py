@@ -249,7 +249,7 @@ class Database:
         """What an error of a piece means for whoever wrote it."""
         try:
             with self._explained(writing=True):
-                raise error
+                raise error  # noqa: TRY301
         except BaseException as told:  # noqa: BLE001 (it is the asker's)
             return told
 
