@@ -96,6 +96,9 @@ class Writer(aiosqlite.Connection):
         connection, outcomes = self._conn, list[Outcome]()
         try:
             connection.execute("BEGIN IMMEDIATE")
+        except engine.ERROR as error:
+            return [Outcome(error=error) for _ in works]  # Somebody else holds the file: nobody waits for it twice.
+        try:
             for work in works:
                 connection.execute("SAVEPOINT piece")
                 outcome = self._driven(work)

@@ -166,6 +166,8 @@ WITHOUT_OWNER = {
     ("Sessions", "idle_since"): "reckons a moment, reads nothing",
     ("Sessions", "owners_due"): "returns account numbers, no memory",
     ("Freshness", "may_be_due"): "looks at a number and a time, reads no memory",
+    ("Sessions", "astray"): "looks at times alone, nobody's words",
+    ("Sessions", "set_right"): "sets times right that a wrong clock wrote, nobody's words",
     ("Embeddings", "owners_waiting"): "returns account numbers, no memory",
     ("Embeddings", "probes"): "vectors of shipped texts, nobody's memory",
     ("Recall", "centre"): "the mean of shipped texts, nobody's memory",
