@@ -180,7 +180,8 @@ class Agent:
             await self._postscripts.refused(last)
             await sink.send(Reply(phrase("error.interrupted", last.owner.language)))
         else:
-            await self.respond(turn, sink)
+            with written(last.owner.language):
+                await self.respond(turn, sink)
 
     async def respond(self, said: Sequence[Said], sink: Sink) -> None:
         """The way of what is in the journal now: rules, recall, window, model, reply, trace."""
@@ -364,8 +365,7 @@ class Agent:
                 await self._unanswered(turn)
                 raise Apology("error.empty", turn.owner.language)
             case "cut":
-                if outcome.error is not None:
-                    log.warning("the answer broke off: %s", outcome.error)
+                log.warning("the answer broke off: %s", outcome.error or "its stream ended before it did")
                 return Answer(f"{outcome.text}\n\n{phrase('error.cut', turn.owner.language)}")
 
     async def _obey(self, said: Said, order: Order, sink: Sink) -> None:

@@ -181,7 +181,7 @@ async def built(
         model = chat_model(settings, ticks=ticks)
         if model is not None:
             stack.push_async_callback(model.aclose)
-        embedder = _embedder(settings)
+        embedder = _embedder(settings, ticks)
         if embedder is not None:
             stack.push_async_callback(embedder.aclose)
         reranker = _reranker(settings)
@@ -215,9 +215,9 @@ def chat_model(settings: Settings, *, ticks: Callable[[], float] = time.monotoni
         raise SettingsError(str(error)) from error
 
 
-def _embedder(settings: Settings) -> EndpointEmbedder | LocalEmbedder | None:
+def _embedder(settings: Settings, ticks: Callable[[], float]) -> EndpointEmbedder | LocalEmbedder | None:
     try:
-        return choose_embedder(settings)
+        return choose_embedder(settings, ticks=ticks)
     except (ValueError, EmbedderUnavailable) as error:
         raise SettingsError(str(error)) from error
 

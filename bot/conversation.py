@@ -221,15 +221,20 @@ class Conversation:
         # Nothing is begun before it is known what the queue reads now.
         waiting = [*stopped, *worker.pull(lambda _: True)]
         changed: Item | None = None
+        answers = False
         try:
             heard = await self._desk.hear(update)
             changed = None if heard is None or self._stopping else Item(heard, sink, self._clock())
+            answers = changed is not None
+        except TurnedAway:
+            answers = True
+            raise
         finally:
             gone = [item for item in waiting if item.is_one_of(held)]
             place = waiting.index(gone[0]) if gone else len(waiting)
             rest = [item for item in waiting if not item.is_one_of(held)]
             worker.put([*rest[:place], *([changed] if changed else []), *rest[place:]])
-            for ended in (*(item.sink for item in gone if item not in stopped), *([] if changed else [sink])):
+            for ended in (*(item.sink for item in gone if item not in stopped), *([] if answers else [sink])):
                 await _end(ended)
 
     async def _leave(self, update: Left, sink: Sink) -> None:

@@ -55,15 +55,17 @@ class Encoder(Protocol):
         """Return an (n, d) float32 array for n texts."""
 
 
-def choose_embedder(settings: Settings) -> EndpointEmbedder | LocalEmbedder | None:
+def choose_embedder(
+    settings: Settings, *, ticks: Callable[[], float] = time.monotonic
+) -> EndpointEmbedder | LocalEmbedder | None:
     """Return the embedder that ``embedder.kind`` asks for, None for none or when "auto" finds none.
 
-    Close it with ``aclose``. Raises ValueError when "endpoint" lacks a setting, and names it; LocalModelMissing
-    when "local" is asked for and not there.
+    ``ticks`` gives seconds that only ever grow. Close it with ``aclose``. Raises ValueError when "endpoint" lacks a
+    setting, and names it; LocalModelMissing when "local" is asked for and not there.
     """
     kind, model = settings.embedder.kind, settings.openai_embedding_model
     if kind == "endpoint" or (kind == "auto" and model is not None):
-        return _endpoint_embedder(settings, model)
+        return _endpoint_embedder(settings, model, ticks)
     if kind == "none":
         return None
     if importlib.util.find_spec(_PACKAGE) is not None:
@@ -74,16 +76,21 @@ def choose_embedder(settings: Settings) -> EndpointEmbedder | LocalEmbedder | No
     return None
 
 
-def _endpoint_embedder(settings: Settings, model: str | None) -> EndpointEmbedder:
+def _endpoint_embedder(settings: Settings, model: str | None, ticks: Callable[[], float]) -> EndpointEmbedder:
     if model is None:
         raise ValueError('OPENAI_EMBEDDING_MODEL is missing: embedder.kind = "endpoint" needs it')
     if settings.endpoint is None:
         raise ValueError("OPENAI_BASE_URL is missing: OPENAI_EMBEDDING_MODEL needs an endpoint")
     key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else None
     connection = Connection(
-        settings.endpoint, key, timeout=settings.embedder.timeout_seconds, retries=settings.model.retries
+        settings.endpoint,
+        key,
+        timeout=settings.embedder.timeout_seconds,
+        retries=settings.model.retries,
+        ticks=ticks,
     )
-    return EndpointEmbedder(connection, model, batch=settings.embedder.batch, dimensions=settings.embedder.dimensions)
+    how = settings.embedder
+    return EndpointEmbedder(connection, model, batch=how.batch, dimensions=how.dimensions, ticks=ticks)
 
 
 class EndpointEmbedder:

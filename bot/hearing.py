@@ -20,7 +20,7 @@ from bot.trace import TurnTrace
 from bot.turn import Apology, Heard, Said, TurnedAway
 from config.settings import Settings
 from config.templates import spoken
-from memory import DatabaseError, Line, Memory, Waiting, off_the_record
+from memory import DamagedError, DatabaseError, Line, Memory, Waiting, off_the_record
 from memory.model import Account, Chat, Message, MessageKind
 from memory.ports import Clock, TokenCounter
 
@@ -279,8 +279,10 @@ def _gone_over(text: str, owner: Account, update: Incoming | Press) -> str | Non
 
 @contextmanager
 def written(language: str) -> Iterator[None]:
-    """Turn a write that failed into the apology for it."""
+    """Turn a database that did not do its part into the apology for it."""
     try:
         yield
+    except DamagedError as error:
+        raise Apology("error.damaged", language) from error
     except DatabaseError as error:
         raise Apology("error.unwritable", language) from error

@@ -29,6 +29,7 @@ class Scheduler:
         self._tick = tick
         self._lock = asyncio.Lock()
         self._woken: set[asyncio.Task[None]] = set()
+        self._running: asyncio.Task[None] | None = None
         self._scheduler = AsyncIOScheduler(timezone=UTC)
         self._scheduler.add_job(
             self.run,
@@ -57,13 +58,19 @@ class Scheduler:
     async def run(self) -> None:
         """Run the tick now, or wait for the one that runs; a failure is logged and stops nothing."""
         async with self._lock:
+            self._running = asyncio.current_task()
             try:
                 await self._tick()
             except Exception:
                 log.exception("housekeeping failed; it goes on at the next interval")
+            finally:
+                self._running = None
 
     async def stop(self, grace_seconds: float = 10.0) -> None:
-        """Start nothing more and let a running tick end, for at most ``grace_seconds``."""
+        """Start nothing more and let a running tick end, for at most ``grace_seconds``; then it is cancelled.
+
+        When this returns it has given back what it held.
+        """
         if self._scheduler.running:
             self._scheduler.pause()
         try:
@@ -73,7 +80,10 @@ class Scheduler:
             log.warning(
                 "housekeeping did not end in %g s; what it left undone is done at the next start", grace_seconds
             )
-        for task in self._woken:
+        late = {*self._woken, *([self._running] if self._running is not None else [])}
+        for task in late:
             task.cancel()
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
+        if late:
+            await asyncio.wait(late)

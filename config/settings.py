@@ -418,7 +418,7 @@ class Credentials(BaseSettings):
     telegram_webhook_secret: Secret = Field(None, description="1-256 of A-Z a-z 0-9 _ -; for webhook_url only.")
     discord_bot_token: Secret = Field(None, description="From the Discord developer portal, page Bot.")
     openai_api_key: Secret = Field(None, description="Key of the endpoint; local servers need none.")
-    openai_base_url: OptionalUrl = Field(None, description="Any OpenAI-compatible endpoint.")
+    openai_base_url: OptionalUrl = Field(None, repr=False, description="Any OpenAI-compatible endpoint.")
     openai_model: Text = Field(None, description="Chat model, as the endpoint names it.")
     openai_embedding_model: Text = Field(None, description="Embedding model; unset = the bundled one.")
     recollect_key: Key = Field(None, description="Encrypts the memory on disk; `rekey --new` makes one.")

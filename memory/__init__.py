@@ -19,7 +19,7 @@ from memory.calibrating import Calibration
 from memory.census import Census, Numbers, Told, looking
 from memory.consenting import Choice, Question, Stand
 from memory.corrections import AlreadyAskedError, Disputed
-from memory.db import DATABASE_NAME, DatabaseError, inspect
+from memory.db import DATABASE_NAME, DamagedError, DatabaseError, inspect
 from memory.doubts import Doubt, Holds
 from memory.engine import KeyRefused
 from memory.engine import keyed as file_keyed
@@ -71,6 +71,7 @@ __all__ = [
     "Calibration",
     "Census",
     "Choice",
+    "DamagedError",
     "DatabaseError",
     "Dispute",
     "Disputed",

@@ -161,6 +161,11 @@ def thin(folder: Path, keep: int) -> int:
     """Delete our own backups in a folder but the newest ``keep``, and what was never finished; returns how many."""
     for left in folder.glob(f".recollect-*{PART}*"):
         left.unlink(missing_ok=True)
+    for listed in folder.glob(f"*{ENDING}"):
+        # It is written before the backup has its name, so that a stop in between leaves it alone.
+        path = listed.with_name(listed.name.removesuffix(ENDING))
+        if _NAME.fullmatch(path.name) and not path.exists():
+            listed.unlink(missing_ok=True)
     old = own(folder)[:-keep]
     for path in old:
         remove(path)

@@ -13,8 +13,8 @@ import logging
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -26,7 +26,20 @@ from memory.holding import Held, HeldError
 from memory.private import refuse_link, tighten
 from memory.reader import Reader
 from memory.scrubbing import FEW, MOST_ROUNDS, NOTES, NewFile, discard, forgetting_notes, keys, noting
+from memory.trouble import RESCUE, DamagedError, DatabaseError, is_trouble, trouble
 from memory.watching import NOTE, triggers
+
+__all__ = [
+    "APPLICATION_ID",
+    "BUSY_SECONDS",
+    "DATABASE_NAME",
+    "PAGE_BYTES",
+    "DamagedError",
+    "Database",
+    "DatabaseError",
+    "inspect",
+    "migrations",
+]
 
 log = logging.getLogger(__name__)
 
@@ -45,10 +58,6 @@ PAGE_BYTES: Final = engine.PAGE_BYTES
 Parameters = Mapping[str, Any] | Sequence[Any]
 
 
-class DatabaseError(Exception):
-    """The database cannot be used or did not take a write; the text says why. Nothing was changed."""
-
-
 class Database:
     """An open database. Make one with :meth:`open`, end it with :meth:`close`."""
 
@@ -62,6 +71,9 @@ class Database:
         self._watcher: Callable[[], Coroutine[Any, Any, None]] | None = None
         self._touched: set[int] = set()
         self._inside: asyncio.Task[Any] | None = None
+        self._damage: DamagedError | None = None
+        self._busy = False
+        self._patience = int(BUSY_SECONDS * 1_000)
         self._uncommitted: Counter[Tally] = Counter()
         self.tallied: Counter[Tally] = Counter()
         """What was done since the file was opened, in counts."""
@@ -81,7 +93,9 @@ class Database:
                 writer = await _connect(path)
             except HeldError:
                 raise DatabaseError(f"A restore is under way in {path.parent}: start again when it is done.") from None
-            except engine.BROKEN as error:
+            except engine.ERROR as error:
+                raise trouble(path, error) from error
+            except OSError as error:
                 raise DatabaseError(f"{path}: {error}. Check that the folder exists and is writable.") from error
             reader = Reader()
             try:
@@ -143,21 +157,26 @@ class Database:
             counts[name, label] += times
 
     async def fetch(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
-        """All rows of a query. Inside a transaction it sees that transaction's writes."""
-        if self._reader.here:
-            return self._reader.rows(sql, parameters)
-        if self.inside:
-            return list(await self._writer.execute_fetchall(sql, parameters))
-        return await self._reader.fetch(sql, parameters)
+        """All rows of a query. Inside a transaction it sees that transaction's writes.
+
+        Raises DatabaseError when the file cannot be read.
+        """
+        with self._explained(writing=self.inside):
+            if self._reader.here:
+                return self._reader.rows(sql, parameters)
+            if self.inside:
+                return list(await self._writer.execute_fetchall(sql, parameters))
+            return await self._reader.fetch(sql, parameters)
 
     async def together(self, reading: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run ``reading``, which awaits nothing but fetches, in one trip to the reader; it sees one moment.
 
         What it works out between its queries is worked out in the reader's thread, where all other reads wait for it.
         """
-        if self._reader.here or self.inside:
-            return await reading()
-        return await self._reader.drive(reading)
+        with self._explained(writing=self.inside):
+            if self._reader.here or self.inside:
+                return await reading()
+            return await self._reader.drive(reading)
 
     async def execute(self, sql: str, parameters: Parameters = ()) -> int:
         """Run one write, in the open transaction or one of its own; returns the rows it touched.
@@ -168,10 +187,11 @@ class Database:
         if self.inside:
             return (await self._writer.execute(sql, parameters)).rowcount
         async with self._lock:
-            try:
+            self._refuse_damaged()
+            with self._explained(writing=True):
+                await self._be_patient()
                 rows = (await _uncancelled(self._writer.execute(sql, parameters))).rowcount
-            except engine.REFUSED as error:
-                raise DatabaseError(f"{self.path} did not take a write: {error}") from error
+                self._busy = False
         await self._tell()
         return rows
 
@@ -197,22 +217,51 @@ class Database:
             yield
             return
         async with self._lock:
+            self._refuse_damaged()
             try:
+                await self._be_patient()
                 await self._writer.execute("BEGIN IMMEDIATE")
+                self._busy = False
                 self._inside = asyncio.current_task()
                 yield
                 await _uncancelled(self._writer.commit())
                 self.tallied += self._uncommitted
-            except BaseException as error:
+            except BaseException:
                 # A cancelled statement still runs in the connection's thread; the rollback queues behind it.
                 await _uncancelled(self._writer.rollback())
-                if isinstance(error, engine.REFUSED):
-                    raise DatabaseError(f"{self.path} did not take a write: {error}") from error
-                raise
+                with self._explained(writing=True):
+                    raise
             finally:
                 self._inside = None
                 self._uncommitted.clear()
         await self._tell()
+
+    @contextlib.contextmanager
+    def _explained(self, *, writing: bool) -> Iterator[None]:
+        """Turn an error of SQLite into ours; damage is remembered, and nothing is written from then on."""
+        try:
+            yield
+        except engine.ERROR as error:
+            if not is_trouble(error, writing=writing):
+                raise
+            found = trouble(self.path, error)
+            if isinstance(found, DamagedError) and self._damage is None:
+                self._damage = found
+                log.critical("%s", found)
+            self._busy |= found.busy
+            raise found from error
+
+    async def _be_patient(self) -> None:
+        """Wait long for a lock of another program, once; while it lasts the others are not kept waiting as long."""
+        wanted = PATIENCE_MS if self._busy else int(BUSY_SECONDS * 1_000)
+        if wanted != self._patience:
+            await self._writer.execute(f"PRAGMA busy_timeout = {wanted}")
+            self._patience = wanted
+
+    def _refuse_damaged(self) -> None:
+        """Leave a damaged file as it is. Raises DamagedError."""
+        if self._damage is not None:
+            raise DamagedError(str(self._damage))
 
     async def scrub(self) -> None:
         """Rewrite the file and empty its log, so that deleted bytes are gone from both.
@@ -224,6 +273,7 @@ class Database:
         another process has the file open it is rewritten in place instead, and writes wait for all of it.
         Raises DatabaseError if the file cannot be rewritten; it is as before then.
         """
+        self._refuse_damaged()
         async with self._scrubbing:
             tables = await asyncio.to_thread(keys, self.path)
             new = NewFile(self.path, tables)
@@ -245,11 +295,12 @@ class Database:
                 for statement in noting(tables):
                     await self._writer.execute(statement)
                 begun = await self._data_version()
-            await asyncio.to_thread(new.copy)
+            # To the end in any case: a thread goes on though nobody waits for it, and would write what is removed here.
+            await _uncancelled(asyncio.to_thread(new.copy))
             for _ in range(MOST_ROUNDS):
                 async with self._lock:
                     changed = await self._changed()
-                await asyncio.to_thread(new.catch_up, changed)
+                await _uncancelled(asyncio.to_thread(new.catch_up, changed))
                 if sum(map(len, changed.values())) <= FEW:
                     break
             async with self._lock:
@@ -283,6 +334,7 @@ class Database:
                         await asyncio.to_thread(swap)
                     finally:
                         self._writer = await _connect(self.path)
+                        self._patience = int(BUSY_SECONDS * 1_000)
                         if self._watcher is not None:
                             await self._noting_accounts()
         return alone
@@ -295,7 +347,8 @@ class Database:
         except engine.OPERATIONAL:
             return False
         finally:
-            await self._writer.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1_000)}")
+            self._patience = int(BUSY_SECONDS * 1_000)
+            await self._writer.execute(f"PRAGMA busy_timeout = {self._patience}")
         return bool(rows) and str(rows[0][0]).lower() == "delete"
 
     async def _data_version(self) -> int:
@@ -421,12 +474,14 @@ def inspect(path: Path) -> int:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
             health = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+            lacking = _lacking(connection) if version == newest else ""
     except engine.DATABASE as error:
-        raise DatabaseError(f"{path} {_unreadable(path, error)}") from error
+        found = trouble(path, error)
+        if not isinstance(found, DamagedError):
+            raise found from error
+        raise DamagedError(f"{path} {_unreadable(path, error)}") from error
     if health != "ok":
-        raise DatabaseError(
-            f"{path} is damaged ({health}). Nothing was changed. Restore a backup, or move the file away."
-        )
+        raise DamagedError(f"{path} is damaged ({health}). Nothing was changed. {RESCUE}")
     if owner != APPLICATION_ID:
         raise DatabaseError(f"{path} belongs to another program. Set data_dir to a folder of its own.")
     if version > newest:
@@ -434,7 +489,39 @@ def inspect(path: Path) -> int:
             f"{path} was written by a newer Recollect (version {version}, this one knows {newest}). Nothing was "
             "changed. Update Recollect."
         )
+    if lacking:
+        raise DatabaseError(
+            f"{path} has the version of this Recollect, but not its tables ({lacking}). Nothing was changed. Restore a "
+            "backup, or undo what another program did to it."
+        )
     return version
+
+
+def _columns(connection: engine.Opened) -> dict[str, list[str]]:
+    """The columns of each table."""
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return {name: [column[1] for column in connection.execute(f"PRAGMA table_info({name})")] for (name,) in tables}
+
+
+@cache
+def _expected() -> Mapping[str, Sequence[str]]:
+    """What a file of the newest version has."""
+    with contextlib.closing(engine.connect(":memory:", key="")) as connection:
+        for _, _, sql in migrations():
+            connection.executescript(sql)
+        return _columns(connection)
+
+
+def _lacking(connection: engine.Opened) -> str:
+    """What a file that should be of the newest version lacks of it, "" for nothing."""
+    there = _columns(connection)
+    lacking = (
+        f"no table {table}" if table not in there else f"no {column} in {table}"
+        for table, columns in _expected().items()
+        for column in columns
+        if column not in there.get(table, ())
+    )
+    return next(lacking, "")
 
 
 def _unreadable(path: Path, error: Exception) -> str:
@@ -450,6 +537,6 @@ def _unreadable(path: Path, error: Exception) -> str:
             "written with; if that is the right one, restore a backup."
         )
     return (
-        f"is damaged or no SQLite database ({error}). Nothing was changed. Restore a backup, or move the "
-        "file away to start empty; if it is encrypted, set RECOLLECT_KEY."
+        f"is damaged or no SQLite database ({error}). Nothing was changed. {RESCUE} If it is encrypted, set "
+        "RECOLLECT_KEY."
     )

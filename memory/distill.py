@@ -7,6 +7,8 @@ that no try could distil are marked with the reason and hold up nothing.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,7 +21,7 @@ from config.settings import DistilSettings
 from memory.answers import FAULTS, AnswerError, Item, parse
 from memory.briefing import Briefing, brief
 from memory.claims import read
-from memory.db import Database
+from memory.db import Database, DatabaseError
 from memory.embedding import Embeddings
 from memory.model import Account, Candidate, Decision, Entry
 from memory.nearness import Nearness
@@ -160,11 +162,21 @@ class Distiller:
         if not task.briefing.citable:
             return await self._write(task, [])
         try:
+            return await self._read(task)
+        except asyncio.CancelledError:
+            # The program stops. Its next start need not wait for the lease, and nothing is held against the lines.
+            await self._let_go(task, session)
+            raise
+
+    async def _read(self, task: _Task) -> DistilReport:
+        """Have the model read a batch, and write what it gives."""
+        owner, batch = task.owner, task.batch
+        try:
             completion, tokens = await self._ask(task)
         except CompleterUnavailable as error:
             return await self._unanswered(task, error)
         self._answered += 1
-        self._missed.pop((owner.no, session.no), None)
+        self._missed.pop((owner.no, batch.session), None)
         try:
             size = len(completion.text) // ROW_CHARACTERS
             items = await off_loop(lambda: parse(completion.text, cut=completion.cut), size=size)
@@ -328,6 +340,17 @@ class Distiller:
         async with self._db.transaction():
             if await self._sessions.holds(owner, batch):
                 await self._sessions.fail(owner, batch.session, reason=reason, retry_at=retry_at, counts=counts)
+
+    async def _let_go(self, task: _Task, session: Session) -> None:
+        """Give the lines back as they were claimed, if they are still ours."""
+        owner, batch = task.owner, task.batch
+        # A file that takes no write any more is left to the end of the lease.
+        with contextlib.suppress(DatabaseError):
+            async with self._db.transaction():
+                if await self._sessions.holds(owner, batch):
+                    await self._sessions.fail(
+                        owner, batch.session, reason=session.failed, retry_at=self._clock(), counts=False
+                    )
 
     async def _set_aside(self, task: _Task, reason: str, *, tokens: int = 0) -> DistilReport:
         """Mark lines that no try could distil, and go on behind them."""

@@ -91,7 +91,7 @@ class Housekeeping:
             Job("seal", HOURLY, self.seal),
             Job("merge", DAILY, self.merge),
             Job("cool", DAILY, self.cool),
-            Job("trim", DAILY, self.trim),
+            Job("trim", DAILY, self.trim, lasting=True),
             Job("second chance", DAILY, self.second_chance),
             Job("usage", ALWAYS, self.usage),
             Job("ledger", ALWAYS, self.write_down),
@@ -137,6 +137,9 @@ class Housekeeping:
 
     async def distil(self, now: datetime) -> Mapping[str, int]:
         """Distil the sessions that have gone idle, a few at a time, each once; one that fails stops no other."""
+        if await self._sessions.astray(now=now):
+            set_right = await self._sessions.set_right(now=now)
+            log.warning("the clock was set back: %d times that lay in the future are the present now", set_right)
         if self._distiller is None:
             return {}
         distiller, limit = self._distiller, self._settings.distil

@@ -11,25 +11,33 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 from structlog.contextvars import bound_contextvars
 
 from memory import engine
 from memory.clock import moment, stamp
-from memory.db import Database, inspect, migrations
+from memory.db import Database, DatabaseError, inspect, migrations
 
 log = logging.getLogger(__name__)
 
+LEAP: Final = timedelta(days=3)
+"""Since the last run of a daily job, after which what cannot be undone is left for the next one: by then a clock that
+has leapt has been put right."""
 _RUNS = "SELECT name, finished_at, did_at, counts, failures, due_at, run FROM job_runs ORDER BY name"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A named piece of housekeeping. ``run`` takes the present and returns counts of what it did."""
+    """A named piece of housekeeping. ``run`` takes the present and returns counts of what it did.
+
+    What is ``lasting`` takes away by age, for good: it does not trust a clock that has just leapt.
+    """
 
     name: str
     every: timedelta
     run: Callable[[datetime], Awaitable[Mapping[str, int]]]
+    lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,11 @@ class Runs:
         last = moment(rows[0]["finished_at"])
         # A clock that was set back must not silence a job until it has caught up.
         return bool(now - last >= job.every or last > now)
+
+    async def leapt(self, job: Job, *, now: datetime) -> bool:
+        """Whether so much time has passed since the last run that the clock may have leapt; a long stop looks alike."""
+        rows = await self._db.fetch("SELECT finished_at FROM job_runs WHERE name = ?", (job.name,))
+        return bool(rows and rows[0]["finished_at"]) and now - moment(rows[0]["finished_at"]) > LEAP
 
     async def finished(self, job: Job, counts: Mapping[str, int], *, now: datetime, run: str = "") -> None:
         """Note that ``job`` ran to its end; of a run that did something also what, until the next one that does."""
@@ -124,19 +137,43 @@ async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[s
     """
     done: dict[str, Mapping[str, int]] = {}
     for job in jobs:
-        if not await runs.due(job, now=now):
-            continue
         # Whatever the run writes into the log, deep below, carries these two.
         run = secrets.token_hex(4)
         with bound_contextvars(job=job.name, run=run):
             try:
-                counts = await job.run(now)
-            except Exception:
-                log.exception("job %s failed; it will be tried again", job.name)
-                await runs.failed(job, run=run)
-                continue
-            await runs.finished(job, counts, now=now, run=run)
-            done[job.name] = counts
-            if any(counts.values()):
-                log.info("job %s: %s", job.name, dict(counts))
+                counts = await _run_if_due(job, runs, now=now, run=run)
+            except DatabaseError as error:
+                # Of no use to the others either: it is told once, and they are tried with it in the next round.
+                log.error("housekeeping waits for the database: %s", error)  # noqa: TRY400 - its words say all
+                break
+            if counts is not None:
+                done[job.name] = counts
     return done
+
+
+async def _run_if_due(job: Job, runs: Runs, *, now: datetime, run: str) -> Mapping[str, int] | None:
+    """Run a job if it is due; what it counted, None of one that was not or that broke off.
+
+    Raises DatabaseError when the file does not even take the note of it.
+    """
+    if not await runs.due(job, now=now):
+        return None
+    try:
+        if job.lasting and await runs.leapt(job, now=now):
+            log.warning(
+                "job %s waits for a day: by the clock it last ran long ago, and the clock may be wrong", job.name
+            )
+            counts: Mapping[str, int] = {}
+        else:
+            counts = await job.run(now)
+    except Exception as error:
+        if isinstance(error, DatabaseError):
+            log.error("job %s failed; it will be tried again: %s", job.name, error)  # noqa: TRY400
+        else:
+            log.exception("job %s failed; it will be tried again", job.name)
+        await runs.failed(job, run=run)
+        return None
+    await runs.finished(job, counts, now=now, run=run)
+    if any(counts.values()):
+        log.info("job %s: %s", job.name, dict(counts))
+    return counts

@@ -86,12 +86,15 @@ class Sessions:
         now on; what was tried with its lines so far still counts, or a session that grows could be tried for ever.
         """
         rows = await self._db.fetch(
-            "SELECT no, last_at, ended_at, EXISTS (SELECT 1 FROM journal j WHERE j.id = :answers"
+            "SELECT no, started_at, last_at, ended_at, EXISTS (SELECT 1 FROM journal j WHERE j.id = :answers"
             " AND j.session = s.no) AS asked FROM sessions s WHERE chat = :chat ORDER BY no DESC LIMIT 1",
             {"answers": answers, "chat": chat.no},
         )
         now = stamp(at)
-        goes_on = rows and (rows[0]["asked"] or now - rows[0]["last_at"] < self._idle)
+        # Nor does what was said long before a session began belong to it: the clock was set back, or it comes late.
+        goes_on = rows and (
+            rows[0]["asked"] or (now - rows[0]["last_at"] < self._idle and rows[0]["started_at"] - now < self._idle)
+        )
         if goes_on and rows[0]["ended_at"] is None:
             number = int(rows[0]["no"])
             await self._db.execute("UPDATE sessions SET last_at = max(last_at, ?) WHERE no = ?", (now, number))
@@ -181,6 +184,32 @@ class Sessions:
             {"at": stamp(at), "chat": chat.no, "owner": owner.no},
         )
         return changed > 0
+
+    async def set_right(self, *, now: datetime) -> int:
+        """Bring back to the present what a clock gone wrong has put into the future; returns how many sessions.
+
+        A session last spoken in then would end only when that time has come, and a lease or a pause that was taken
+        then would hold it up as long. Nothing is put off for longer than three hours but to the next day.
+        """
+        times = self._right(now)
+        async with self._db.transaction():
+            changed = await self._db.execute("UPDATE sessions SET last_at = :now WHERE last_at > :slack", times)
+            changed += await self._db.execute(f"UPDATE session_members SET not_before = 0 WHERE {_ASTRAY}", times)
+        return changed
+
+    async def astray(self, *, now: datetime) -> bool:
+        """Whether there is anything to set right."""
+        rows = await self._db.fetch(
+            "SELECT EXISTS (SELECT 1 FROM sessions WHERE last_at > :slack)"
+            f" OR EXISTS (SELECT 1 FROM session_members WHERE {_ASTRAY}) AS astray",
+            self._right(now),
+        )
+        return bool(rows[0]["astray"])
+
+    @staticmethod
+    def _right(now: datetime) -> dict[str, int]:
+        at = stamp(now)
+        return {"now": at, "slack": at + _SLACK, "soon": at + _LONGEST_PAUSE, "day": _DAY}
 
     async def owners_due(self, *, now: datetime) -> list[int]:
         """Numbers of the accounts that have a session to distil; where the job starts from."""
@@ -445,3 +474,11 @@ def _day(now: datetime) -> int:
 def stamp_length(length: timedelta) -> int:
     """A length of time in whole microseconds."""
     return length // timedelta(microseconds=1)
+
+
+_SLACK: Final = stamp_length(timedelta(minutes=10))
+"""By which a platform's time may be ahead of ours."""
+_LONGEST_PAUSE: Final = stamp_length(timedelta(hours=3))
+_DAY: Final = stamp_length(timedelta(days=1))
+_ASTRAY: Final = "not_before > :soon AND (not_before % :day != 0 OR not_before > :now + :day)"
+"""What waits for so long, and not for a day of UTC to begin, was put off by a clock that was ahead."""

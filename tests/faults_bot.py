@@ -8,9 +8,11 @@ they are set here and nowhere in the product.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
+import signal
 import ssl
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +31,8 @@ from bot.tokens import token_counter
 from config.settings import ModelSettings
 from memory import rules
 
+_PR_SET_PDEATHSIG = 1
+
 
 def warm() -> None:
     """Load what every bot loads when it is first needed: tables, phrases, rules, parts of the SDKs."""
@@ -41,15 +45,23 @@ def warm() -> None:
     gc.freeze()
 
 
+def _die_with_the_parent() -> None:
+    """Leave no bot behind when a run is broken off."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def _trust_nobody(*_: object, **__: object) -> None:
     """Load no certificates, which takes longer than all else: nothing here is encrypted."""
 
 
 def serve(be: Callable[..., None]) -> None:
     """Fork a process for each line of the standard input, one at a time; it shall ``be`` what the line says."""
+    _die_with_the_parent()
     for line in os.fdopen(os.dup(0), "rb", buffering=0):
         pid = os.fork()
         if pid == 0:
+            _die_with_the_parent()
             be(**json.loads(line))
         sys.stdout.write(f"{pid}\n")
         sys.stdout.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from bot.message import ChatRef, Deleted, Edited, Incoming, Media, Moved
 from config.settings import AccessSettings
+from memory import db as database
 from memory.access import LASTS, MOST_ASKING, REFUSED_FOR, TRIES, TRIES_WITHIN
 from tests.conftest import Clock
 from tests.servers.openai_server import OpenAIServer
@@ -336,3 +338,27 @@ async def test_the_first_code_tells_the_operator_what_to_type(data_dir: Path, cl
         assert f"python -m bot access approve {code_in(told)})" in told
     async with talking(data_dir, clock, access=ADMIN) as talk:
         assert "python -m bot" not in await talk.say("hello", user="3003", id="x")
+
+
+async def test_an_update_locks_nobody_out_who_had_talked_before(
+    data_dir: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = [step for step in database.migrations() if step[1] < "0021"]
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "migrations", lambda: before)
+        await (await database.Database.open(data_dir / database.DATABASE_NAME)).close()
+    with sqlite3.connect(data_dir / database.DATABASE_NAME) as raw:
+        for platform, user in (("telegram", "1001"), ("discord", "7"), ("console", "me")):
+            raw.execute(
+                "INSERT INTO accounts (platform, user_id, name, created_at) VALUES (?, ?, 'Lin', 5)", (platform, user)
+            )
+    raw.close()
+    monkeypatch.setattr("tests.talk.PLATFORM", "telegram")
+    async with talking(data_dir, clock, access=AccessSettings()) as talk:
+        everyone = await talk.app.memory.access.everyone()
+        assert [(each.name, each.admin, each.how) for each in everyone] == [
+            ("discord:7", False, "update"),
+            ("telegram:1001", False, "update"),
+        ]
+        assert "Noted" in await talk.say("My name is Kim")
+        assert "python -m bot access approve" in await talk.say("My name is Kim", user="2002")

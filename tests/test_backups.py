@@ -152,6 +152,7 @@ async def test_only_our_own_old_backups_are_thinned_out(data_dir: Path, clock: C
         clock.advance(hours=1)
         backups.take(database, folder / backups.name_at(clock()), now=clock())
     (folder / "recollect-by-hand.db").write_text("mine")
+    (folder / "recollect-20260302T110000Z.db.sha256").write_text("of a backup that a stop kept from its name")
     newest = [path.name for path in backups.own(folder)][-2:]
     assert backups.thin(folder, 2) == 2
     assert names(folder) == sorted([*newest, *(f"{name}.sha256" for name in newest), "recollect-by-hand.db"])

@@ -192,7 +192,7 @@ def test_no_key_ever_gets_more_than_its_share_of_a_minute_while_the_clock_runs(
     taken: dict[bool, list[datetime]] = {False: [], True: []}
     for step, key in zip(steps, keys, strict=False):
         now += timedelta(seconds=step)
-        before = [at for at in taken[key] if at > now - timedelta(minutes=1)]
+        before = [at for at in taken[key] if at >= now - timedelta(minutes=1)]
         if step < 0:
             taken = {False: [], True: []}  # A clock that was set back begins anew rather than lock anybody out.
             rates = Rates(most)

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from config.settings import AccessSettings
 from tests.conftest import Clock
 from tests.stages.discord import Discord
-from tests.stages.stage import MARA, ROBOT, TOMAS
+from tests.stages.stage import MARA, ROBOT, TOMAS, Person
 from tests.stages.world import World, streamed, world_on
 from tests.talk import Door
 
@@ -39,6 +40,13 @@ def name(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 async def world(name: str, data_dir: Path, clock: Clock) -> AsyncIterator[World]:
     async with world_on(name, data_dir, clock) as world:
+        yield world
+
+
+@pytest.fixture
+async def closed(name: str, data_dir: Path, clock: Clock) -> AsyncIterator[World]:
+    """A bot with nothing set: nobody is let in but the terminal."""
+    async with world_on(name, data_dir, clock, access=AccessSettings()) as world:
         yield world
 
 
@@ -614,3 +622,103 @@ async def test_chinese_is_answered_in_chinese_until_another_language_is_chosen(w
     (nothing,) = await world.ask("/whatdoyouknow")
     assert nothing.startswith("I do not know anything about you yet.")
     assert await world.ask("/language 中文") == ["从现在起我用中文回答你。"]
+
+
+# ---- who is let in ---------------------------------------------------------------------------------------
+
+
+def code_in(told: str) -> str:
+    """The code in what a stranger is told."""
+    (found,) = re.findall(r"(?:to them: |管理我的人：)(\S{4}-\S{4})", told)
+    return str(found)
+
+
+async def approved(world: World, who: Person, told: str) -> None:
+    """Have somebody let in by the code they were shown, as the terminal does; they hear of it."""
+    access, now = world.app.memory.access, world.app.clock()
+    ruling = await access.approve(code_in(told), by="console:access", zone="UTC", now=now, admin=True)
+    assert ruling.name == f"{world.stage.name}:{world.stage.user_id(who)}"
+    await world.app.tick()
+
+
+async def test_nobody_is_let_in_by_themselves_but_whoever_sits_at_the_terminal(closed: World) -> None:
+    closed.model.on(reply="I see.")
+    told = await closed.ask(POLLEN)
+    if closed.stage.name == "console":
+        assert told == ["I see."]
+        assert await closed.known() == [POLLEN]
+        return
+    assert told[0].startswith("Hello! I talk only to people who were let in")
+    assert "python -m bot access approve" in told[0]
+    assert await closed.ask("are you there? I said pollen") == []
+    assert await closed.ask("/whatdoyouknow") == []
+    assert await closed.ask("/start") == []
+    assert closed.model.chats == []
+    assert "pollen" not in closed.stored()
+    assert await closed.app.memory.known_account(closed.stage.name, closed.stage.user_id(MARA)) is None
+
+
+@among_others
+async def test_a_code_lets_somebody_in_and_a_removal_puts_them_out_at_once(closed: World) -> None:
+    closed.model.on(reply="I see.")
+    (told,) = await closed.ask("你好，我想和你聊聊天")
+    assert told.startswith("你好！我只跟管理员同意过的人聊天")
+    await approved(closed, MARA, told)
+    assert closed.visible()[-1].startswith("你获准了")
+    assert await closed.ask(POLLEN) == ["I see."]
+    await closed.app.memory.access.remove(f"{closed.stage.name}:{closed.stage.user_id(MARA)}")
+    asked = len(closed.model.chats)
+    (told,) = await closed.ask("do you like peanuts?")
+    assert "stays yours" in told
+    assert await closed.ask("do you like peanuts?") == []
+    (listed,) = await closed.ask("/whatdoyouknow")
+    assert "pollen" in listed
+    await closed.ask("/export")
+    assert len(closed.stage.files(MARA)) == 2
+    (offer,) = await closed.ask("/forget pollen")
+    assert "Nothing is deleted yet" in offer
+    (hidden,) = await closed.after(closed.stage.press(MARA, "Forget it"))
+    assert hidden.startswith("Hidden at once: 1 memory")
+    assert len(closed.model.chats) == asked
+    assert "peanuts" not in closed.stored()
+
+
+@among_others
+async def test_files_edits_and_forwards_of_a_stranger_are_not_taken(closed: World) -> None:
+    (told,) = await closed.after(closed.stage.show(MARA, "my pollen", 1))
+    assert told.startswith("Hello! I talk only to people")
+    number = await closed.say("is it pollen?")
+    assert await closed.after(closed.stage.edit(MARA, number, "is it more pollen?")) == []
+    assert await closed.after(closed.stage.forward(MARA, POLLEN, TOMAS)) == []
+    assert closed.model.chats == []
+    assert "pollen" not in closed.stored()
+
+
+@among_others
+async def test_a_group_is_silent_for_strangers_until_an_admin_opens_it(closed: World) -> None:
+    closed.model.on(reply="I see.")
+    (told,) = await closed.ask("hello, who are you?")
+    await approved(closed, MARA, told)
+    assert await closed.ask("is it pollen?", TOMAS, "group") == []
+    assert await closed.ask("/approve", TOMAS, "group") == []
+    assert closed.visible(TOMAS) == []
+    assert "pollen" not in closed.stored()
+    assert await closed.ask("hello", MARA, "group") == ["I see."]
+    (opened,) = await closed.ask("/approve", MARA, "group")
+    assert opened.startswith("From now on everybody in this group may talk to me.")
+    assert await closed.ask("is it pollen?", TOMAS, "group") == ["I see."]
+    assert await closed.ask("and here?", TOMAS, "topic") == ["I see."]
+    (private,) = await closed.ask("and in private?", TOMAS)
+    assert private.startswith("Hello! I talk only to people")
+    assert "python -m bot" not in private
+    await closed.ask("/deny", MARA, "group")
+    assert await closed.ask("and now?", TOMAS, "group") == []
+
+
+@on(console=ALONE, telegram=NO_EPHEMERAL)
+async def test_a_slash_command_of_a_stranger_is_answered_once(closed: World) -> None:
+    assert isinstance(closed.stage, Discord)
+    (told,) = await closed.after(closed.stage.slash(MARA, "start", None, "private", locale="zh-TW"))
+    assert told.startswith("你好！我只跟管理員同意過的人聊天")
+    assert await closed.after(closed.stage.slash(MARA, "whatdoyouknow", None, "group"), MARA, "group") == []
+    assert "Mara" not in closed.stored()

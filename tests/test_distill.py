@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -579,3 +580,27 @@ async def test_no_private_word_is_in_what_is_asked_about_a_groups_memories(shelf
     script = Script(shelf)  # no answer is queued: a question would fail
     looked = await build(shelf, script)._second_look.look(shelf.owner, {new.id})
     assert (looked.pairs, script.requests) == (0, [])
+
+
+async def test_a_distillation_that_a_stop_cuts_off_is_due_again_at_once_and_counts_as_no_try(
+    distiller: Distiller, script: Script, shelf: Shelf
+) -> None:
+    await shelf.say("我住在杭州")
+    asked = asyncio.Event()
+
+    async def think() -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    script.meanwhile = think
+    (session,) = await due(shelf)
+    distilling = asyncio.create_task(distiller.distil(shelf.owner, session))
+    await asked.wait()
+    assert await shelf.sessions.due(shelf.owner, now=shelf.clock()) == []
+    distilling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await distilling
+    assert await shelf.sessions.due(shelf.owner, now=shelf.clock()) == [session]
+    script.meanwhile = None
+    script.answers.append(items(item(1, "我住在杭州")))
+    assert (await distiller.distil(shelf.owner, session)).outcome == "distilled"

@@ -120,3 +120,23 @@ async def test_a_stop_does_not_wait_for_ever(caplog: pytest.LogCaptureFixture) -
         await asyncio.sleep(0)
     assert tick.ended == 0
     assert "done at the next start" in caplog.text
+
+
+@pytest.mark.parametrize("seconds", [3_600, 0.01])
+async def test_a_tick_that_takes_too_long_has_given_back_what_it_held_when_the_stop_ends(seconds: float) -> None:
+    held = asyncio.Event()
+
+    async def tick() -> None:
+        held.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            held.clear()
+
+    scheduler = Scheduler(tick, seconds)
+    scheduler.start()
+    async with asyncio.timeout(5):
+        await held.wait()
+        await scheduler.stop(grace_seconds=0.01)
+    assert not held.is_set()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import signal
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -27,7 +28,9 @@ class Phase(IntEnum):
     ERASING = 4
     HOUSEKEEPING = 5
     """Every other job."""
-    BACKING_UP = 6
+    REWRITING = 6
+    """Writing the file anew, after an erasure."""
+    BACKING_UP = 7
     """A backup, which is a process of its own."""
 
 
@@ -48,16 +51,21 @@ class Event(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """When to kill; ``micros`` are microseconds after the ``nth`` event."""
+    """When to kill; ``micros`` are microseconds after the ``nth`` event. ``gently``: by SIGTERM."""
 
     phase: Phase
     event: Event
     nth: int = 1
     micros: int = 0
+    gently: bool = False
 
     @property
     def kind(self) -> str:
         """Its kind, for a table."""
+        return f"{self._kind} (SIGTERM)" if self.gently else self._kind
+
+    @property
+    def _kind(self) -> str:
         match self.event:
             case Event.STATEMENT:
                 return "at any time" if self.micros else "before a statement"
@@ -66,7 +74,7 @@ class Instant:
             case Event.COMMITTED:
                 return "after a commit"
             case Event.FILE:
-                return "before a file is changed"
+                return "while a file is changed" if self.micros else "before a file is changed"
             case Event.BEGUN:
                 return "at any time"
 
@@ -79,6 +87,8 @@ class _Agreed(ctypes.Structure):
         ("event", ctypes.c_int64),
         ("nth", ctypes.c_int64),
         ("micros", ctypes.c_int64),
+        ("gently", ctypes.c_int64),
+        ("wanted", ctypes.c_int64),
         ("rounds", ctypes.c_int64),
         ("counts", ctypes.c_int64 * (len(Phase) * len(Event))),
     )
@@ -110,6 +120,15 @@ class Agreement:
         self._agreed.shift = seconds
 
     @property
+    def wanted(self) -> int:
+        """How often a round of housekeeping was asked for."""
+        return int(self._agreed.wanted)
+
+    def want_round(self) -> None:
+        """Ask for a round of housekeeping; one that is running need not count."""
+        self._agreed.wanted += 1
+
+    @property
     def rounds(self) -> int:
         """Rounds of housekeeping that came to their end."""
         return int(self._agreed.rounds)
@@ -125,12 +144,17 @@ class Agreement:
         ctypes.memset(ctypes.addressof(agreed.counts), 0, ctypes.sizeof(agreed.counts))
         if instant is not None:
             agreed.phase, agreed.event = instant.phase, instant.event
-            agreed.nth, agreed.micros = instant.nth, instant.micros
+            agreed.nth, agreed.micros, agreed.gently = instant.nth, instant.micros, instant.gently
             agreed.armed = 1
 
     def count(self, phase: Phase, event: Event) -> int:
         """How many events there have been since the last :meth:`arm`."""
         return int(self._agreed.counts[phase * len(Event) + event])
+
+    @property
+    def signal(self) -> signal.Signals:
+        """How to end."""
+        return signal.SIGTERM if self._agreed.gently else signal.SIGKILL
 
     def happens(self, phase: Phase, event: Event) -> int | None:
         """Count an event. Returns the microseconds after which to kill if this is the one, else None."""

@@ -6,13 +6,16 @@ told from all others.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.servers.openai_server import OpenAIServer, Request
+from aiohttp import web
+
+from tests.servers.openai_server import How, OpenAIServer, Request
 
 WORD: Final = re.compile(r"zog[a-j]{5}")
 END: Final = "That is all."
@@ -53,11 +56,41 @@ class Statement:
         return f"I am allergic to {self.word}." if self.rule else f"{SAYINGS[0].format(self.word)}."
 
 
+class Server(OpenAIServer):
+    """The endpoint of the model, which may take its time: ``pause`` seconds before each piece of an answer.
+
+    ``speaking`` and ``distilling`` tell that it has begun to.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pause = 0.0
+        self.speaking, self.distilling = asyncio.Event(), asyncio.Event()
+
+    async def _chat(self, raw: web.Request, request: Request) -> web.StreamResponse:
+        raw["distils"] = "response_format" in request.body
+        if raw["distils"]:
+            self.distilling.set()
+            await asyncio.sleep(5 * self.pause)
+        return await super()._chat(raw, request)
+
+    async def _stream(self, raw: web.Request, events: Sequence[str], how: How) -> web.StreamResponse:
+        if raw["distils"] or not self.pause:
+            return await super()._stream(raw, events, how)
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(raw)
+        for event in events:
+            await response.write(f"data: {event}\n\n".encode())
+            self.speaking.set()
+            await asyncio.sleep(self.pause)
+        return response
+
+
 @dataclass
 class Model:
     """The scripted model. ``wrong`` are the requests that should not have been."""
 
-    server: OpenAIServer = field(default_factory=OpenAIServer)
+    server: Server = field(default_factory=Server)
     known: Callable[[Sequence[str]], set[str]] = lambda _: set()
     gone: set[str] = field(default_factory=set)
     wrong: list[str] = field(default_factory=list)

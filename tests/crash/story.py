@@ -11,7 +11,7 @@ import contextlib
 import random
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Literal
@@ -26,12 +26,23 @@ from memory.journal import Journal
 from memory.model import Candidate, Citation
 from tests.crash.instants import Agreement, Event, Instant, Phase
 from tests.crash.people import SAYINGS, Model, Statement, word
-from tests.crash.verdict import Folder, judge
+from tests.crash.verdict import Folder, judge, judge_copies
 from tests.faults import KEY, Nursery, Process
 from tests.servers import telegram_chats
 from tests.servers.telegram_server import TelegramServer
 
-Work = Literal["replying", "starting", "distilling", "merging", "forgetting", "undoing", "erasing"]
+Work = Literal[
+    "replying",
+    "starting",
+    "distilling",
+    "merging",
+    "forgetting",
+    "undoing",
+    "erasing",
+    "rewriting",
+    "backing up",
+    "migrating",
+]
 WORKS: Final[tuple[Work, ...]] = (
     "replying",
     "distilling",
@@ -42,13 +53,16 @@ WORKS: Final[tuple[Work, ...]] = (
     "merging",
     "distilling",
     "undoing",
-    "erasing",
+    "rewriting",
+    "backing up",
 )
 """What the bot is killed at, in any order."""
 PHASES: Final[Mapping[Work, Phase]] = {
     "distilling": Phase.DISTILLING,
     "merging": Phase.MERGING,
     "erasing": Phase.ERASING,
+    "rewriting": Phase.REWRITING,
+    "backing up": Phase.BACKING_UP,
 }
 PEOPLE: Final = (1001, 1002, 1003)
 GROUP: Final = -500
@@ -66,7 +80,7 @@ kind = "none"
 quiet_seconds = 0
 turns_a_minute = 0
 [jobs]
-every_seconds = 0.2
+every_seconds = 5
 [journal]
 keep_days = 0
 [trace]
@@ -77,7 +91,10 @@ cool_days = 0
 base_url = "{telegram}"
 [privacy]
 first_notice = false
+[access]
+open = "everybody"
 """
+LEASED: Final = "SELECT session, account, attempts FROM session_members WHERE not_before > 0 OR attempts > 0"
 INTERRUPTED: Final = "I was stopped before"
 """How the bot says that a command got lost: people send it again."""
 
@@ -93,13 +110,15 @@ class Most:
 
 
 MOSTS: Final[Mapping[Work, Most]] = {
-    "replying": Most(40, 12, 0, 250_000),
-    "starting": Most(40, 12, 1, 700_000),
-    "distilling": Most(40, 10, 0, 100_000),
-    "merging": Most(12, 4, 0, 20_000),
-    "forgetting": Most(14, 5, 0, 60_000),
-    "undoing": Most(14, 5, 0, 60_000),
-    "erasing": Most(120, 14, 12, 120_000),
+    "replying": Most(60, 22, 0, 250_000),
+    "starting": Most(30, 15, 1, 900_000),
+    "distilling": Most(12, 5, 0, 100_000),
+    "merging": Most(17, 3, 0, 20_000),
+    "forgetting": Most(30, 12, 0, 80_000),
+    "undoing": Most(26, 12, 0, 80_000),
+    "erasing": Most(60, 5, 0, 120_000),
+    "rewriting": Most(6, 250, 15, 120_000),
+    "backing up": Most(1, 1, 14, 400_000),
 }
 
 
@@ -124,13 +143,13 @@ def instants(work: Work, dice: random.Random) -> Instant:
         case Event.STATEMENT:
             return Instant(phase, Event.STATEMENT, dice.randint(1, most.statements))
         case Event.FILE:
-            return Instant(phase, Event.FILE, dice.randint(1, most.files))
+            return Instant(phase, Event.FILE, dice.randint(1, most.files), dice.choice((0, dice.randint(1, 3_000))))
         case Event() as event:
             return Instant(phase, event, dice.randint(1, most.commits))
         case "during":
             return Instant(phase, Event.COMMIT, dice.randint(1, most.commits), dice.randint(1, 2_000))
         case _:
-            begins = Event.BEGUN if work == "starting" else Event.STATEMENT
+            begins = Event.BEGUN if work in ("starting", "backing up") else Event.STATEMENT
             return Instant(phase, begins, 1, dice.randint(1, most.micros))
 
 
@@ -155,6 +174,7 @@ class Story:
         self._forgetful: set[int] = set()
         self._asked: dict[int, tuple[str, int]] = {}
         self.bot: Process
+        self._helper: Nursery | None = None
 
     # ---- what people do ------------------------------------------------------------------------------
 
@@ -164,17 +184,18 @@ class Story:
             number = self.telegram.say(person, f"@recollect_bot {text}" if chat == GROUP else text, chat)
         self._messages.append((person if chat is None else chat, number))
 
+    def say(self, person: int, chat: int | None = None, *, rule: bool = False) -> None:
+        """Let somebody make a statement, in their private chat or in another one."""
+        made = Statement(word(len(self.said)), person, chat or person, rule=rule)
+        self.said.append(made)
+        self._send(person, made.text, chat)
+
     def talk(self) -> None:
         """Let people make statements, each in one chat, so that each is a turn of its own."""
         for person in self.dice.sample(PEOPLE, self.dice.randint(1, len(PEOPLE))):
-            made = Statement(word(len(self.said)), person, person, rule=self.dice.random() < 0.2)
-            self.said.append(made)
-            self._send(person, made.text)
+            self.say(person, rule=self.dice.random() < 0.2)
         if self.dice.random() < 0.5:
-            person = self.dice.choice(PEOPLE)
-            made = Statement(word(len(self.said)), person, GROUP)
-            self.said.append(made)
-            self._send(person, made.text, GROUP)
+            self.say(self.dice.choice(PEOPLE), GROUP)
 
     def command(self, person: int, text: str) -> None:
         """Let somebody give a command, and again if the bot says that it got lost."""
@@ -205,6 +226,7 @@ class Story:
                 "OPENAI_MODEL": "scripted",
                 "OPENAI_API_KEY": KEY,
             }
+            self._surroundings = surroundings
             order = {"folder": str(self.folder), "surroundings": surroundings, "words": ["run"], "phase": 0}
             self.bot = Process(self.nursery, order)
             await self.bot.start()
@@ -212,6 +234,8 @@ class Story:
                 yield
             finally:
                 await self.bot.stop()
+                if self._helper is not None:
+                    self._helper.__exit__()
 
     async def rest(self) -> list[str]:
         """Wait until everybody is answered and two rounds of housekeeping found nothing more; else what is not."""
@@ -221,7 +245,8 @@ class Story:
             while time.monotonic() < deadline and not self.bot.ending.done():
                 if not self.telegram.updates.waiting and self.agreement.rounds >= rounds + 2:
                     break
-                await asyncio.wait({self.bot.ending}, timeout=0.02)
+                self.agreement.want_round()
+                await asyncio.wait({self.bot.ending}, timeout=0.03)
             if self.bot.ending.done():
                 return ["it ended"]
             if time.monotonic() > deadline:
@@ -240,13 +265,19 @@ class Story:
         """Have the bot killed at an instant of some work, and compare everything; what was wrong is in the record."""
         wrong = list(await self._made_ready(work))
         self.agreement.arm(instant)
-        await self._do(work)
-        trouble = await self.rest()
-        hit = trouble == ["it ended"]
-        wrong += [] if hit else trouble
+        if work == "backing up":
+            self.talk()
+            hit = await self._back_up() != 0
+        else:
+            await self._do(work)
+            trouble = await self.rest()
+            hit = trouble == ["it ended"]
+            wrong += [] if hit else trouble
         self.agreement.arm(None)
         self.bot.kill()
         await self.bot.ending
+        if instant.gently and hit:
+            wrong += self._stopped(work)
         wrong += [f"it ended by itself: {self.bot.codes}"] * bool(self.bot.codes)
         wrong += self.remains.acknowledged(self.telegram.updates.waiting, self._messages)
         await self.bot.start()
@@ -254,6 +285,17 @@ class Story:
         kill = Kill(work, instant, hit, tuple(wrong))
         self.kills.append(kill)
         return kill
+
+    def _stopped(self, work: Work) -> list[str]:
+        """What a bot that was asked to stop left undone: nobody waits for an answer that was begun, nothing is held."""
+        codes, self.bot.codes = self.bot.codes, []
+        wrong = [f"it stopped with {codes}"] * (codes != [0])
+        open_ = [file.name for file in self.remains.data.iterdir() if file.name.endswith(("-wal", "-journal", ".new"))]
+        wrong += [f"{name} was left open" for name in open_]
+        begun = self.remains.of_a_copy("SELECT * FROM waiting WHERE begun = 1")
+        wrong += [f"{row} was left half answered" for row in begun]
+        leased = self.remains.of_a_copy(LEASED) if work == "distilling" else []
+        return wrong + [f"{row} is leased by nobody" for row in leased]
 
     async def _made_ready(self, work: Work) -> Sequence[str]:
         """Have there be what the work needs."""
@@ -269,7 +311,7 @@ class Story:
                 self.talk()
             case "forgetting":
                 return await self._forget(confirmed=False)
-            case "undoing" | "erasing":
+            case "undoing" | "erasing" | "rewriting":
                 return await self._forget(confirmed=True)
         return []
 
@@ -306,6 +348,25 @@ class Story:
             self._mark(chosen, "hidden")
         return wrong
 
+    async def _back_up(self) -> int:
+        """Make a backup in a process of its own; returns its exit code, -9 when it was killed."""
+        if self._helper is None:
+            self._helper = Nursery("tests.crash.victim")
+        order = {"folder": str(self.folder), "surroundings": self._surroundings, "phase": int(Phase.BACKING_UP)}
+        copying = Process(self._helper, order | {"words": ["backup", "--to", "copies", "--keep", "3"]})
+        await copying.start()
+        await copying.ending
+        return copying.codes[0] if copying.codes else -9
+
+    async def _copied(self) -> list[str]:
+        """Make a backup that nobody kills; all that are there are whole then, and nothing else is there."""
+        code = await self._back_up()
+        if code == 1:  # One of this very second was finished before the kill, and is not written over.
+            await asyncio.sleep(1)
+            code = await self._back_up()
+        wrong = [f"a backup ended with {code}"] * (code != 0)
+        return wrong + judge_copies(self.remains, self.said)
+
     def _is_known(self, statement: Statement) -> bool:
         """Whether somebody may forget it in their private chat; every session so far is over."""
         return statement.state == "kept" and statement.chat == statement.person and not statement.rule
@@ -329,8 +390,9 @@ class Story:
             case "forgetting":
                 self.command(self._chosen.person, "/forget yes")
             case "undoing":
+                self.model.gone.discard(self._chosen.word)
                 self.command(self._chosen.person, "/undo")
-            case "erasing":
+            case "erasing" | "rewriting":
                 self.agreement.shift += UNTIL_ERASED
 
     async def _settled(self, work: Work) -> list[str]:
@@ -341,10 +403,12 @@ class Story:
                 wrong += await self.pass_(DAY)
                 for statement in self.said:
                     statement.merged = statement.twice
-            case "forgetting" | "erasing":
+            case "forgetting" | "erasing" | "rewriting":
                 self._mark(self._chosen, "erased")
             case "undoing":
                 self._mark(self._chosen, "kept")
+            case "backing up":
+                wrong += await self._copied()
         now = stamp(datetime.now(UTC) + timedelta(seconds=self.agreement.shift))
         wrong += judge(self.remains, self.said, now=now, over=True, forgetful=self._forgetful)
         wrong += self.model.wrong
@@ -355,13 +419,16 @@ class Story:
         for done in range(0, count, len(WORKS)):
             yield from self.dice.sample(WORKS, min(len(WORKS), count - done))
 
-    async def play(self, count: int) -> list[Kill]:
-        """Kill so many times."""
+    async def play(self, count: int, *, gently: float = 0.0) -> list[Kill]:
+        """Kill so many times; a share of them ``gently``, as an operator stops it."""
         async with self.begun():
             self.talk()
             await self.rest()
             for work in self._works(count):
-                kill = await self.strike(work, instants(work, self.dice))
+                instant = instants(work, self.dice)
+                if work != "backing up" and self.dice.random() < gently:
+                    instant = replace(instant, gently=True)
+                kill = await self.strike(work, instant)
                 if kill.wrong:
                     break  # What comes after is not to be judged.
         if self.bot.codes != [0]:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from memory import DATABASE_NAME
+from memory import DATABASE_NAME, DatabaseError, own_backups
+from memory.backups import verify as look_through
 from memory.model import SEQ_BITS
 from tests.crash.people import WORD, Statement
 from tests.faults_verdict import Remains
@@ -51,6 +52,7 @@ class Folder(Remains):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.data = folder / "data"
+        self.copies = folder / "copies"
 
     def acknowledged(self, waiting: Iterable[dict[str, Any]], said: Sequence[tuple[int, int]]) -> list[str]:
         """Which messages (chat, number) the platform was told of as handled, that no line is of.
@@ -73,7 +75,7 @@ class Folder(Remains):
         """Rows of the file as a kill has left it; none when there is no such table."""
         source = self.data / DATABASE_NAME
         copy = self.data.parent / "left.db"
-        for end in ("", "-wal"):
+        for end in ("", "-wal", "-journal"):
             with contextlib.suppress(FileNotFoundError):
                 shutil.copy(f"{source}{end}", f"{copy}{end}")
         try:
@@ -82,7 +84,7 @@ class Folder(Remains):
         except sqlite3.OperationalError:
             return []
         finally:
-            for end in ("", "-wal", "-shm"):
+            for end in ("", "-wal", "-shm", "-journal"):
                 Path(f"{copy}{end}").unlink(missing_ok=True)
 
     def known(self, words: Iterable[str]) -> set[str]:
@@ -93,8 +95,29 @@ class Folder(Remains):
     def holding(self, word: str) -> list[str]:
         """Which files hold a word, wherever in them."""
         marker = word.encode()
-        files = sorted(file for file in self.data.parent.rglob("*") if file.is_file())
+        everything = set(self.data.parent.rglob("*")) - set(self.copies.rglob("*"))
+        files = sorted(file for file in everything if file.is_file())
         return [file.name for file in files if marker in _bytes(file)]
+
+
+def judge_copies(folder: Folder, said: Sequence[Statement]) -> list[str]:
+    """Every file that bears the name of a backup is whole; the newest one holds all that was said."""
+    wrong = []
+    for file in own_backups(folder.copies):
+        try:
+            made = look_through(file)
+        except DatabaseError as error:
+            wrong.append(f"a backup is not whole: {error}")
+        else:
+            wrong += [f"{file.name} has no checksum"] * (not made.sealed)
+    known = {name for file in own_backups(folder.copies) for name in (file.name, f"{file.name}.sha256")}
+    wrong += [f"{file.name} was left beside the backups" for file in folder.copies.iterdir() if file.name not in known]
+    for file in own_backups(folder.copies)[-1:]:
+        with contextlib.closing(sqlite3.connect(file)) as newest:
+            held = {found for (text,) in newest.execute("SELECT text FROM journal") for found in WORD.findall(text)}
+        missing = {statement.word for statement in said if statement.state != "erased"} - held
+        wrong += [f"the newest backup lacks {sorted(missing)}"] * bool(missing)
+    return wrong
 
 
 _NUMBERS: Final = "SELECT c.key, j.platform_id FROM journal j JOIN chats c ON c.no = j.chat WHERE j.role = 'user'"

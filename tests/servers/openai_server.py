@@ -131,6 +131,8 @@ class How(TypedDict, total=False):
     """Nothing follows the words, and the connection stays open."""
     hold: asyncio.Event
     """The answer waits for this event."""
+    pause: float
+    """Seconds before each event."""
     reasoning: str
     """Sent as reasoning_content before the words."""
     chunks: Sequence[str]
@@ -326,6 +328,7 @@ class OpenAIServer:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(raw)
         for event in events:
+            await asyncio.sleep(how.get("pause", 0.0))
             await response.write(f"data: {event}\n\n".encode())
         if how.get("stall"):
             await self._closing.wait()
