@@ -101,7 +101,7 @@ async def test_with_a_key_no_file_holds_a_word_at_any_time(data_dir: Path, clock
     ("written", "read", "says"),
     [
         (ONE, OTHER, "encrypted with another key"),
-        (ONE, "", "if it is encrypted, set RECOLLECT_KEY"),
+        (ONE, "", "(?i)if it is encrypted, set RECOLLECT_KEY"),
         ("", ONE, "is not encrypted, and RECOLLECT_KEY is set"),
     ],
     ids=["another key", "no key", "a key for an open file"],

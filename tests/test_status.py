@@ -18,7 +18,7 @@ import pytest
 from bot import logs, status
 from bot.heartbeat import FILE
 from config.settings import LogSettings, Settings
-from memory import DATABASE_NAME, DatabaseError
+from memory import DATABASE_NAME, DatabaseError, use_key
 from tests.busy import PRIVATE, busy
 from tests.conftest import Clock
 from tests.talk import talking
@@ -146,3 +146,17 @@ async def test_a_job_that_breaks_off_is_told_with_its_run(data_dir: Path, clock:
         (job,) = [job for job in told(data_dir, clock)["jobs"] if job["name"] == "erase"]
     assert (job["name"], job["failures"], job["next"]) == ("erase", 1, None)
     assert f"run={job['run']}" in (data_dir / logs.FILE).read_text("utf-8")
+
+
+async def test_an_encrypted_memory_is_told_of_like_any_other(data_dir: Path, clock: Clock) -> None:
+    pytest.importorskip("sqlcipher3")
+    use_key("ab" * 32)
+    try:
+        async with talking(data_dir, clock) as talk:
+            await talk.say("My name is Kim")
+            assert told(data_dir, clock)["memories"]["profile"] == {"hold": 1, "all": 1}
+        assert told(data_dir, clock)["memories"]["profile"] == {"hold": 1, "all": 1}
+    finally:
+        use_key(None)
+    with pytest.raises(DatabaseError, match="cannot be read"):
+        told(data_dir, clock)
