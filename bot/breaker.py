@@ -13,6 +13,9 @@ REST: Final = timedelta(minutes=5)
 REACTION: Final = timedelta(seconds=2)
 """Nobody reads an answer and writes the next message within this; what comes sooner may be a program's reaction."""
 
+_FEW: Final = 100
+"""Keys up to which nothing is thrown away."""
+
 
 class Breaker:
     """Counts reactions of each ``key`` (a person in a chat); more than ``most`` in a minute open it. 0 never opens."""
@@ -22,10 +25,14 @@ class Breaker:
         self._answered: dict[Hashable, datetime] = {}
         self._reactions: dict[Hashable, deque[datetime]] = {}
         self._open_until: dict[Hashable, datetime] = {}
+        self._kept = _FEW
 
     def answered(self, key: Hashable, now: datetime) -> None:
         """Note that somebody was answered just now."""
-        self._answered = {known: at for known, at in self._answered.items() if now - at < SPAN}
+        if len(self._answered) > self._kept:
+            # Not each time: with many people about, to look through all of them takes longer than all else here.
+            self._answered = {known: at for known, at in self._answered.items() if now - at < SPAN}
+            self._kept = 2 * len(self._answered) + _FEW
         self._answered[key] = now
 
     def lets(self, key: Hashable, *, arrived: datetime, now: datetime) -> bool:

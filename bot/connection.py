@@ -26,8 +26,8 @@ CONNECT_SECONDS: Final = 5.0
 """Longest wait for a connection; a machine that is up answers in far less."""
 MOST_BYTES: Final = 32 * 2**20
 """Of one answer: a model that thinks aloud sends some 300 bytes a token, and 100,000 of these fit in."""
-FAILURES: Final = (openai.OpenAIError, httpx2.HTTPError, ValueError, TimeoutError)
-"""What the SDK lets out of a request: its own errors, raw transport errors, undecodable bodies."""
+FAILURES: Final = (openai.OpenAIError, httpx2.HTTPError, ValueError, RecursionError, TimeoutError)
+"""What the SDK lets out of a request: its own errors, raw transport errors, and bodies nobody can decode."""
 
 _PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
 """Refusals below 500 that say nothing about the request."""

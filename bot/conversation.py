@@ -79,6 +79,8 @@ class Conversation:
         self._sleep = sleep
         self._quiet = settings.quiet_seconds
         self._breaker = Breaker(settings.turns_a_minute)
+        self._most_waiting = settings.waiting_at_most
+        self._room = asyncio.Semaphore(settings.turns_at_once)
         self._workers: dict[ChatRef, Worker] = {}
         self._apologies = Apologies(clock)
         self._asides: set[asyncio.Task[None]] = set()
@@ -205,8 +207,12 @@ class Conversation:
             worker.put([item])
 
     def _is_too_much(self, worker: Worker, said: Said) -> bool:
-        """Whether somebody has so much waiting that this is not answered; a command always is."""
-        return said.is_talk and sum(item.is_talk_of(said.owner.no) for item in worker.queue) >= QUEUE
+        """Whether so much waits, of one person or of all, that this is not answered; a command always is."""
+        if not said.is_talk:
+            return False
+        own = sum(item.is_talk_of(said.owner.no) for item in worker.queue)
+        held = sum(len(each.queue) + len(each.running) for each in self._workers.values())
+        return own >= QUEUE or held >= self._most_waiting
 
     async def _change(self, worker: Worker, update: Edited | Deleted, sink: Sink) -> None:
         """Hear that messages are other than they were, or no more: no talk is answered as if they still stood."""
@@ -332,16 +338,22 @@ class Conversation:
             if isinstance(last.heard, Press):
                 await self._desk.press(last.heard, last.sink)
                 metrics.TURNS.labels("button").inc()
-            elif await self._goes_on(turn):
-                await self._desk.answer([item.said for item in turn if item.said is not None], last.sink)
-                self._breaker.answered(_who(last), self._clock())
-                metrics.TURNS.labels("answered").inc()
-                metrics.REPLY_SECONDS.observe(max((self._clock() - last.at).total_seconds(), 0.0))
+            else:
+                # A command is obeyed however many wait for a model.
+                async with self._room if last.is_talk else contextlib.nullcontext():
+                    await self._say(turn)
         except Exception as error:  # noqa: BLE001
             # The border of one turn: whatever broke, its chat hears of it and goes on.
             await self._fail(turn, error)
         finally:
             await _end(last.sink)
+
+    async def _say(self, turn: Sequence[Item]) -> None:
+        if await self._goes_on(turn):
+            await self._desk.answer([item.said for item in turn if item.said is not None], turn[-1].sink)
+            self._breaker.answered(_who(turn[-1]), self._clock())
+            metrics.TURNS.labels("answered").inc()
+            metrics.REPLY_SECONDS.observe(max((self._clock() - turn[-1].at).total_seconds(), 0.0))
 
     async def _fail(self, turn: Sequence[Item], error: Exception) -> None:
         """Explain why a turn has no answer. Only what a platform could not be reached for is tried again."""

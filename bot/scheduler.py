@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from datetime import UTC
 from typing import Final
@@ -13,6 +14,8 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 log = logging.getLogger(__name__)
 
+REST_SECONDS: Final = 1.0
+"""Least pause between the end of a run and one it is woken for."""
 _TICK: Final = "housekeeping"
 
 Tick = Callable[[], Awaitable[None]]
@@ -28,6 +31,7 @@ class Scheduler:
     def __init__(self, tick: Tick, seconds: float) -> None:
         self._tick = tick
         self._lock = asyncio.Lock()
+        self._ended = -math.inf
         self._woken: set[asyncio.Task[None]] = set()
         self._running: asyncio.Task[None] | None = None
         self._scheduler = AsyncIOScheduler(timezone=UTC)
@@ -48,12 +52,19 @@ class Scheduler:
     def wake(self) -> None:
         """Run soon instead of at the next interval; while a run waits, waking again adds none.
 
+        Not sooner than :data:`REST_SECONDS` after the last run: many who are answered wake it all the time.
+
         Before :meth:`start` and after :meth:`stop` it does nothing.
         """
         if self._scheduler.running and not self._woken:
-            task = asyncio.get_running_loop().create_task(self.run(), name=_TICK)
+            task = asyncio.get_running_loop().create_task(self._run_soon(), name=_TICK)
             self._woken.add(task)
             task.add_done_callback(self._woken.discard)
+
+    async def _run_soon(self) -> None:
+        if (left := self._ended + REST_SECONDS - asyncio.get_running_loop().time()) > 0:
+            await asyncio.sleep(left)
+        await self.run()
 
     async def run(self) -> None:
         """Run the tick now, or wait for the one that runs; a failure is logged and stops nothing."""
@@ -64,6 +75,7 @@ class Scheduler:
             except Exception:
                 log.exception("housekeeping failed; it goes on at the next interval")
             finally:
+                self._ended = asyncio.get_running_loop().time()
                 self._running = None
 
     async def stop(self, grace_seconds: float = 10.0) -> None:

@@ -51,6 +51,11 @@ class Item:
         """Who waits, as the platform calls them."""
         return self.heard.user_id if isinstance(self.heard, Press) else self.heard.incoming.user_id
 
+    @property
+    def is_talk(self) -> bool:
+        """Whether it is ordinary talk, which a model answers."""
+        return self.said is not None and self.said.is_talk
+
     def is_talk_of(self, account: int) -> bool:
         """Whether it is that account's ordinary talk, which may be cancelled."""
         return self.said is not None and self.said.is_talk and self.said.owner.no == account

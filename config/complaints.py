@@ -64,7 +64,10 @@ def _of_name(name: str, fault: Mapping[str, Any]) -> str:
 
 
 def _of_key(fault: Mapping[str, Any], model: type[BaseModel], file: str) -> str:
-    *tables, key = (str(part) for part in fault["loc"] if part != "[key]")
+    place = fault["loc"]
+    # pydantic's own mark behind a key that is wrong itself; an unknown key may be spelt so, too.
+    marked = place[-1] == "[key]" and fault["type"] != "extra_forbidden"
+    *tables, key = map(str, place[:-1] if marked else place)
     where = f"{file}: [{tables[0]}] {key}" if tables else f"{file}: {key}"
     if fault["type"] == "extra_forbidden":
         return f"{where} is not a setting{_closest(key, tables, model, fault['input'])}"

@@ -300,6 +300,14 @@ class ConversationSettings(Section):
     turns_a_minute: int = Field(
         20, ge=0, description="Turns of one person in one chat; more is taken for two bots in a loop; 0 = no limit."
     )
+    turns_at_once: int = Field(
+        500, ge=1, description="Turns of everybody that the model answers at the same time; others wait for theirs."
+    )
+    waiting_at_most: int = Field(
+        2_000,
+        ge=1,
+        description="Messages of everybody that may wait; one beyond them is kept and answered with a word.",
+    )
     redo_seconds: float = Field(
         120.0, ge=0, description="Age up to which an edit of the last message is answered anew; 0 = never."
     )

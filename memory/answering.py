@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 
 from memory.accounts import Accounts, Chats
@@ -77,24 +78,30 @@ class Answering:
 
     async def note(self, owner: Account, chat: Chat, line: Line, *, waits: bool) -> Heard:
         """Journal a line and, if it ``waits``, that it wants an answer; the same platform message is one line."""
-        journal = self._stores.journal
-        async with self._db.transaction():
-            chat = await self._chats.resolved(owner, chat)
-            if line.platform_id is not None:
-                known = await journal.delivered(owner, chat, line.platform_id, line.role)
-                if known is not None:
-                    reply = await journal.answer_to(owner, known.id)
-                    return Heard(known, new=False, reply=reply, waiting=await self._stores.waits.waits(owner, known.id))
-            if line.role == "user":
-                await self._rooms.spoke(owner, chat, at=line.at)
-            line = await self._reserve.marked(owner, chat, line)
-            session = await self._sessions.touch(owner, chat, line.at)
-            (message,) = await journal.add(owner, chat, session, [line])
-            if waits:
-                await self._stores.waits.add(owner, message.id)
-        if line.role == "user" and line.kind != "command":
+        heard, chat = await self._db.written(partial(self._note, owner, chat, line, waits=waits))
+        if heard.new and line.role == "user" and line.kind != "command":
             self._stores.usage.count(owner, "message", chat=chat)
-        return Heard(message, new=True, waiting=waits)
+        return heard
+
+    async def _note(self, owner: Account, chat: Chat, line: Line, *, waits: bool) -> tuple[Heard, Chat]:
+        journal = self._stores.journal
+        chat = await self._chats.resolved(owner, chat)
+        if line.platform_id is not None:
+            known = await journal.delivered(owner, chat, line.platform_id, line.role)
+            if known is not None:
+                reply, waiting = (
+                    await journal.answer_to(owner, known.id),
+                    await self._stores.waits.waits(owner, known.id),
+                )
+                return Heard(known, new=False, reply=reply, waiting=waiting), chat
+        if line.role == "user":
+            await self._rooms.spoke(owner, chat, at=line.at)
+        line = await self._reserve.marked(owner, chat, line)
+        session = await self._sessions.touch(owner, chat, line.at)
+        (message,) = await journal.add(owner, chat, session, [line])
+        if waits:
+            await self._stores.waits.add(owner, message.id)
+        return Heard(message, new=True, waiting=waits), chat
 
     async def answered(
         self,
@@ -106,42 +113,67 @@ class Answering:
         delivered: bool,
         also: Sequence[int],
         since: int | None,
+        first: Callable[[], Awaitable[None]] | None = None,
     ) -> Message:
         """Journal a reply with its trace; what it answers waits no more, or only until the reply is delivered.
 
         One that was under way while something was forgotten may rest on that: only that it was given is kept. The
-        reply to a fleeting line is fleeting, and counts as no use of a memory.
+        reply to a fleeting line is fleeting, and counts as no use of a memory. ``first`` is written with it, before it.
         """
-        async with self._stores.usage.taken(owner) as counted, self._db.transaction():
-            chat = await self._chats.resolved(owner, chat)
-            begun = line.answers if since is None else since
-            asked = [*also, *([] if line.answers is None else [line.answers])]
-            said = await self._stores.journal.lines(owner, asked, fleeting=True)
-            line = self._reserve.answering(line, list(said.values()))
-            session = await self._sessions.touch(owner, chat, line.at, answers=line.answers)
-            if begun is not None and (
-                await self._stores.promises.deleted_since(owner, begun)
-                or await self._forgotten_by_another(owner, session, line)
-            ):
-                line = replace(line, text="", kind="command", tokens=0)
-            (reply,) = await self._stores.journal.add(owner, chat, session, [line])
-            if trace is not None:
-                await self._stores.traces.add(owner, chat, reply.id, trace, at=line.at)
-                if not line.fleeting:
-                    await self._stores.traces.count_uses(owner, trace, at=line.at)
-            if line.answers is not None:
-                await self._settle(owner, reply, line.answers, delivered=delivered, also=also)
-            await self._stores.usage.write(owner, counted)
+        async with self._stores.usage.taken(owner) as counted:
+
+            async def writing() -> Message:
+                if first is not None:
+                    await first()
+                reply = await self._answered(owner, chat, line, trace, delivered=delivered, also=also, since=since)
+                await self._stores.usage.write(owner, counted)
+                return reply
+
+            return await self._db.written(writing)
+
+    async def _answered(
+        self,
+        owner: Account,
+        chat: Chat,
+        line: Line,
+        trace: Mapping[str, Any] | None,
+        *,
+        delivered: bool,
+        also: Sequence[int],
+        since: int | None,
+    ) -> Message:
+        chat = await self._chats.resolved(owner, chat)
+        begun = line.answers if since is None else since
+        asked = [*also, *([] if line.answers is None else [line.answers])]
+        said = await self._stores.journal.lines(owner, asked, fleeting=True)
+        line = self._reserve.answering(line, list(said.values()))
+        session = await self._sessions.touch(owner, chat, line.at, answers=line.answers)
+        if begun is not None and (
+            await self._stores.promises.deleted_since(owner, begun)
+            or await self._forgotten_by_another(owner, session, line)
+        ):
+            line = replace(line, text="", kind="command", tokens=0)
+        (reply,) = await self._stores.journal.add(owner, chat, session, [line])
+        if trace is not None:
+            await self._stores.traces.add(owner, chat, reply.id, trace, at=line.at)
+            if not line.fleeting:
+                await self._stores.traces.count_uses(owner, trace, at=line.at)
+        if line.answers is not None:
+            await self._settle(owner, reply, line.answers, delivered=delivered, also=also)
         return reply
 
     async def window(
         self, owner: Account, chat: Chat, *, now: datetime, limit: int, but: Collection[int]
     ) -> list[Message]:
         """The newest visible lines of the chat's open session that do not wait, as a talk reads."""
-        session = await self._sessions.current(owner, await self._chats.resolved(owner, chat), now=now)
-        if session is None:
-            return []
-        return await self._stores.journal.of_session(owner, session, limit=limit, but=but)
+
+        async def reading() -> list[Message]:
+            session = await self._sessions.current(owner, await self._chats.resolved(owner, chat), now=now)
+            if session is None:
+                return []
+            return await self._stores.journal.of_session(owner, session, limit=limit, but=but)
+
+        return await self._db.together(reading)
 
     async def waiting(self, platform: str, *, since: datetime) -> list[Waiting]:
         """Everything of a platform that waits, in order of arrival; what is older than ``since`` is given up."""

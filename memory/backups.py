@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from memory import engine
 from memory.db import DatabaseError, inspect
@@ -35,6 +35,9 @@ SPARE_BYTES: Final = 16_000_000
 _CHUNK: Final = 1 << 20
 _PROBLEMS: Final = 3
 """Problems of a damaged file that are told."""
+
+
+Condition = Literal["whole", "damaged", "unreadable"]
 
 
 class BackupError(DatabaseError):
@@ -137,15 +140,15 @@ def verify(path: Path) -> Backup:
     )  # fmt: skip
 
 
-def is_whole(path: Path) -> bool:
-    """Whether a file is a database without damage, whatever is in it."""
+def condition(path: Path) -> Condition:
+    """Whether a file is a database without damage, a damaged one, or one that needs another key than ours, or none."""
     try:
         looked_through(path)
     except BackupError:
-        return False
+        return "damaged"
     except engine.DATABASE:
-        return False
-    return True
+        return "damaged" if engine.looks_open(path) and not engine.keyed() else "unreadable"
+    return "whole"
 
 
 def remove(path: Path) -> None:

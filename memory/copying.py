@@ -74,10 +74,13 @@ class Copies:
         if files := backups.own(self._folder):
             known = await ledger.all_known(self._db)
             for file in files:
-                if await asyncio.to_thread(backups.is_whole, file):
-                    rows += await restoring.clean(file, known, clock=self._clock)
-                else:
-                    log.warning("%s is damaged; it is deleted, for nothing can be taken out of it", file)
-                    await asyncio.to_thread(backups.remove, file)
+                match await asyncio.to_thread(backups.condition, file):
+                    case "whole":
+                        rows += await restoring.clean(file, known, clock=self._clock)
+                    case "damaged":
+                        log.warning("%s is damaged; it is deleted, for nothing can be taken out of it", file)
+                        await asyncio.to_thread(backups.remove, file)
+                    case "unreadable":
+                        log.warning("%s needs another key, or is damaged: what is erased stays in it. Delete it.", file)
         self._cleaned = now
         return rows

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from memory.db import Database
@@ -113,12 +114,12 @@ class Corrections:
 
     async def doubt(self, owner: Account, chat: Chat, *, now: datetime) -> Doubt | None:
         """What the owner is to be asked about behind an answer in ``chat``: one thing, once, never in a group."""
-        if not chat.private:
+        if not chat.private or not await self._db.together(partial(self._any_doubted, owner)):
             return None
-        for store in self._stores.entries:
-            if await store.doubted(owner):
-                return next(iter(await self._doubts.open(owner, now=now)), None)
-        return None
+        return next(iter(await self._doubts.open(owner, now=now)), None)
+
+    async def _any_doubted(self, owner: Account) -> bool:
+        return any([await store.doubted(owner) for store in self._stores.entries])
 
     async def asked(self, owner: Account, doubt: Doubt, *, at: datetime) -> None:
         """Note, in the transaction that journals the answer, that the owner is asked. Raises AlreadyAskedError."""

@@ -12,14 +12,12 @@ import contextlib
 import logging
 import os
 import sqlite3
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeVar
-
-import aiosqlite
 
 from memory import engine
 from memory.holding import Held, HeldError
@@ -28,6 +26,7 @@ from memory.reader import Reader
 from memory.scrubbing import FEW, MOST_ROUNDS, NOTES, NewFile, discard, forgetting_notes, keys, noting
 from memory.trouble import RESCUE, DamagedError, DatabaseError, is_trouble, trouble
 from memory.watching import NOTE, triggers
+from memory.writer import Outcome, Work, Writer
 
 __all__ = [
     "APPLICATION_ID",
@@ -55,13 +54,17 @@ BUSY_SECONDS: Final = 10.0
 PATIENCE_MS: Final = 200
 """How long a rewritten file waits for another process to let go of the old one."""
 PAGE_BYTES: Final = engine.PAGE_BYTES
+_CLOSED: Final[tuple[type[Exception], ...]] = (*engine.ERROR, DamagedError, ValueError)
+"""What a trip ends with that comes to nothing: the connection is closed, or the file damaged."""
+MOST_TOGETHER: Final = 32
+"""Pieces that are written in one commit."""
 Parameters = Mapping[str, Any] | Sequence[Any]
 
 
 class Database:
     """An open database. Make one with :meth:`open`, end it with :meth:`close`."""
 
-    def __init__(self, path: Path, writer: aiosqlite.Connection, reader: Reader, *, held: Held) -> None:
+    def __init__(self, path: Path, writer: Writer, reader: Reader, *, held: Held) -> None:
         self.path = path
         self._held = held
         self._writer = writer
@@ -71,6 +74,8 @@ class Database:
         self._watcher: Callable[[], Coroutine[Any, Any, None]] | None = None
         self._touched: set[int] = set()
         self._inside: asyncio.Task[Any] | None = None
+        self._due: deque[Work[Any]] = deque()
+        self._writing: asyncio.Task[None] | None = None
         self._damage: DamagedError | None = None
         self._busy = False
         self._patience = int(BUSY_SECONDS * 1_000)
@@ -148,11 +153,15 @@ class Database:
     @property
     def inside(self) -> bool:
         """Whether the current task has a transaction open (then it must not await the network)."""
+        if self._writer.here:
+            return True
         return self._inside is not None and not self._reader.here and self._inside is asyncio.current_task()
 
     def tally(self, name: str, label: str = "", times: int = 1) -> None:
         """Count that something was done; inside a transaction it counts once that is committed."""
         counts = self._uncommitted if self.inside else self.tallied
+        if self._writer.here:
+            counts = self._writer.piece.tallied
         if times:
             counts[name, label] += times
 
@@ -164,6 +173,8 @@ class Database:
         with self._explained(writing=self.inside):
             if self._reader.here:
                 return self._reader.rows(sql, parameters)
+            if self._writer.here:
+                return self._writer.rows(sql, parameters)
             if self.inside:
                 return list(await self._writer.execute_fetchall(sql, parameters))
             return await self._reader.fetch(sql, parameters)
@@ -178,32 +189,94 @@ class Database:
                 return await reading()
             return await self._reader.drive(reading)
 
-    async def execute(self, sql: str, parameters: Parameters = ()) -> int:
-        """Run one write, in the open transaction or one of its own; returns the rows it touched.
+    async def written(self, writing: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run ``writing``, which awaits nothing but this file, in one trip: what it writes is whole or not there.
 
-        One statement is a transaction by itself, so that it goes to the connection's thread and back once. The
-        cursor needs no closing: a write has run to its end when it returns.
+        What others write at the same time shares its commit, so it may be run a second time when that fails; it must
+        leave nothing behind but rows. In a transaction that is open it joins in. Raises as :meth:`transaction`.
         """
         if self.inside:
-            return (await self._writer.execute(sql, parameters)).rowcount
-        async with self._lock:
-            self._refuse_damaged()
+            return await writing()
+        work = Work(writing, asyncio.get_running_loop().create_future())
+        self._due.append(work)
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write_due())
+        try:
+            return await asyncio.shield(work.result)
+        except asyncio.CancelledError:
+            if work in self._due:
+                self._due.remove(work)
+            else:
+                await asyncio.wait({work.result})
+            raise
+
+    async def _write_due(self) -> None:
+        """Write what is due, as much of it together as has come meanwhile."""
+        while self._due:
+            async with self._lock:
+                works = [self._due.popleft() for _ in range(min(len(self._due), MOST_TOGETHER))]
+                outcomes = [Outcome(error=asyncio.CancelledError()) for _ in works]
+                try:
+                    self._refuse_damaged()
+                    await self._be_patient()
+                    outcomes = await _uncancelled(self._writer.together(works))
+                    self._busy = False
+                except _CLOSED as error:
+                    outcomes = [Outcome(error=error) for _ in works]
+                finally:
+                    if not self._touched:
+                        self._settle(works, outcomes)
+            try:
+                await self._tell()
+            finally:
+                self._settle(works, outcomes)
+
+    def _settle(self, works: Sequence[Work[Any]], outcomes: Sequence[Outcome]) -> None:
+        """Tell everybody what came of their piece."""
+        for work, (value, error) in zip(works, outcomes, strict=True):
+            if work.result.done():
+                continue
+            if error is None:
+                self.tallied += work.tallied
+                work.result.set_result(value)
+            elif isinstance(error, asyncio.CancelledError):
+                work.result.cancel()
+            else:
+                work.result.set_exception(self._meaning(error))
+                work.result.exception()  # Whoever waited may have been cancelled: then nobody asks for it.
+
+    def _meaning(self, error: BaseException) -> BaseException:
+        """What an error of a piece means for whoever wrote it."""
+        try:
             with self._explained(writing=True):
-                await self._be_patient()
-                rows = (await _uncancelled(self._writer.execute(sql, parameters))).rowcount
-                self._busy = False
-        await self._tell()
-        return rows
+                raise error  # noqa: TRY301
+        except BaseException as told:  # noqa: BLE001 (it is the asker's)
+            return told
+
+    async def execute(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run one write, in the open transaction or one of its own; returns the rows it touched."""
+        if self._writer.here:
+            return self._writer.change(sql, parameters)
+        if self.inside:
+            return (await self._writer.execute(sql, parameters)).rowcount
+        return await self.written(partial(self.execute, sql, parameters))
 
     async def executemany(self, sql: str, rows: Iterable[Parameters]) -> None:
         """Run one write for each of ``rows``."""
-        async with self.transaction():
+        if self._writer.here:
+            self._writer.change_each(sql, rows)
+        elif self.inside:
             await (await self._writer.executemany(sql, rows)).close()
+        else:
+            await self.written(partial(self.executemany, sql, list(rows)))
 
     async def returning(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """Run one write with a RETURNING clause and give back its rows."""
-        async with self.transaction():
+        if self._writer.here:
+            return self._writer.rows(sql, parameters)
+        if self.inside:
             return list(await self._writer.execute_fetchall(sql, parameters))
+        return await self.written(partial(self.returning, sql, parameters))
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
@@ -397,8 +470,9 @@ def _reading(path: Path) -> sqlite3.Connection:
     return connection
 
 
-async def _connect(path: Path) -> aiosqlite.Connection:
-    connection = await engine.connect_for_writing(path, patience=BUSY_SECONDS)
+async def _connect(path: Path) -> Writer:
+    connection = Writer(partial(engine.connect, path, timeout=BUSY_SECONDS, rows=True))
+    await connection
     for pragma in _PRAGMAS:
         # Fetched to the end: a statement left open would forbid the VACUUM of an erasure.
         await connection.execute_fetchall(f"PRAGMA {pragma}")

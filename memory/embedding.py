@@ -127,7 +127,7 @@ class Embeddings:
         if self._embedder is None:
             return []
         now = self._clock()
-        self._refused = {key: until for key, until in self._refused.items() if until > now}
+        self._refused = {key: until for key, until in list(self._refused.items()) if until > now}
         refused = [key.hex().upper() for number, key in self._refused if number == owner.no]
         rows = await self._db.fetch(
             WAITING,
@@ -332,9 +332,12 @@ class Embeddings:
 
     async def _due(self, owner: Account) -> list[str]:
         """What waits for a vector, once every long text has been cut."""
-        async with self._db.transaction():
+
+        async def writing() -> list[str]:
             await self._cut(owner)
             return await self.waiting(owner)
+
+        return await self._db.written(writing)
 
     async def _cut(self, owner: Account) -> None:
         """Give every long text that has none its chunks; one from before there were any gets them now."""
@@ -369,25 +372,29 @@ class Embeddings:
         if not good:
             return 0
         model = await self._space.number()
-        async with self._db.transaction():
-            ids = await self._accounts.next_ids(owner, len(good))
-            await self._db.executemany(
-                "INSERT INTO embeddings (id, model, text_hash, scale, data) SELECT :id, :model, :hash, :scale, :data"
-                " WHERE NOT EXISTS (SELECT 1 FROM embeddings WHERE text_hash = :hash AND model = :model"
-                " AND id BETWEEN :lo AND :hi)",
-                [
-                    {"id": id_, "model": model, "hash": key, "lo": owner.first_id, "hi": owner.last_id}
-                    | dict(zip(("scale", "data"), pack(vector), strict=True))
-                    for id_, (key, vector) in zip(ids, good, strict=True)
-                ],
+        packed = [(key, *pack(vector)) for key, vector in good]
+        return await self._db.written(partial(self._add, owner, model, packed, held=held))
+
+    async def _add(
+        self, owner: Account, model: int, packed: Sequence[tuple[bytes, float, bytes]], *, held: bool
+    ) -> int:
+        ids = await self._accounts.next_ids(owner, len(packed))
+        await self._db.executemany(
+            "INSERT INTO embeddings (id, model, text_hash, scale, data) SELECT :id, :model, :hash, :scale, :data"
+            " WHERE NOT EXISTS (SELECT 1 FROM embeddings WHERE text_hash = :hash AND model = :model"
+            " AND id BETWEEN :lo AND :hi)",
+            [
+                {"id": id_, "model": model, "hash": key, "scale": scale, "data": data} | _range(owner)
+                for id_, (key, scale, data) in zip(ids, packed, strict=True)
+            ],
+        )
+        gone = 0
+        if held:
+            gone = await self._db.execute(
+                f"DELETE FROM embeddings {HELD_BY_NONE} AND id BETWEEN :first AND :last",
+                _range(owner) | {"first": ids[0], "last": ids[-1]},
             )
-            gone = 0
-            if held:
-                gone = await self._db.execute(
-                    f"DELETE FROM embeddings {HELD_BY_NONE} AND id BETWEEN :first AND :last",
-                    _range(owner) | {"first": ids[0], "last": ids[-1]},
-                )
-        return len(good) - gone
+        return len(packed) - gone
 
     async def _stored_probes(self) -> dict[bytes, Vector]:
         rows = await self._db.fetch(

@@ -13,10 +13,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, cast
 
-import aiosqlite
-
 PAGE_BYTES: Final = 8_192
 """A vector of 1,024 numbers (2.1 kB a row) wastes half of a 4 kB page."""
+STATEMENTS: Final = 512
+"""Statements a connection keeps ready: there are more of them than the 128 that Python keeps by itself."""
 _KEY: Final = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 _NO_CIPHER: Final = "a key needs SQLCipher: install the package sqlcipher3"
 _BEGINNING: Final = b"SQLite format 3\0"
@@ -96,7 +96,12 @@ def connect(
     key = _Keys.now if key is None else key
     if not key:
         connection = sqlite3.connect(
-            database, uri=uri, isolation_level=None, timeout=timeout, check_same_thread=one_thread
+            database,
+            uri=uri,
+            isolation_level=None,
+            timeout=timeout,
+            check_same_thread=one_thread,
+            cached_statements=STATEMENTS,
         )
         connection.row_factory = sqlite3.Row if rows else None
         return connection
@@ -121,7 +126,13 @@ def _by_cipher(database: str, key: str, *, uri: bool = False, timeout: float = 5
     if _cipher is None:
         raise KeyRefused(_NO_CIPHER)
     # The same interface (PEP 249 and what sqlite3 adds to it), by another library.
-    how = {"uri": uri, "isolation_level": None, "timeout": timeout, "check_same_thread": one_thread}
+    how = {
+        "uri": uri,
+        "isolation_level": None,
+        "timeout": timeout,
+        "check_same_thread": one_thread,
+        "cached_statements": STATEMENTS,
+    }
     opened = cast("sqlite3.Connection", _cipher.connect(database, **how))
     for pragma in ("cipher_log_level = NONE", f"cipher_default_page_size = {PAGE_BYTES}"):
         opened.execute(f"PRAGMA {pragma}").fetchall()
@@ -133,15 +144,6 @@ def _by_cipher(database: str, key: str, *, uri: bool = False, timeout: float = 5
 def _raw(key: str) -> str:
     """A key as SQLCipher takes it without deriving one from it: it is random enough, and every opening is quick."""
     return f"\"x'{key}'\"" if key else "''"
-
-
-async def connect_for_writing(path: Path, *, patience: float) -> aiosqlite.Connection:
-    """The same in a thread of its own; waits ``patience`` seconds for others. Raises what ERROR names."""
-
-    def opened() -> Opened:
-        return connect(path, timeout=patience, rows=True)
-
-    return await aiosqlite.Connection(opened, iter_chunk_size=64)
 
 
 def looks_open(path: Path) -> bool:

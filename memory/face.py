@@ -6,6 +6,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -453,12 +454,16 @@ class Memory:
         rest on that: only that it was given is kept. With the reply the owner is asked about a doubt (``asks``);
         raises AlreadyAskedError, with nothing written, when they have been asked about it.
         """
-        async with self._db.transaction():
-            if asks is not None:
-                await self.corrections.asked(owner, asks, at=line.at)
-            reply = await self._answering.answered(
-                owner, chat, line, trace, delivered=delivered, also=also, since=since
-            )
+        reply = await self._answering.answered(
+            owner,
+            chat,
+            line,
+            trace,
+            delivered=delivered,
+            also=also,
+            since=since,
+            first=None if asks is None else partial(self.corrections.asked, owner, asks, at=line.at),
+        )
         self._freshness.heard(owner, reply)
         return reply
 
@@ -577,6 +582,11 @@ class Memory:
     async def notified(self, owner: Account, notice: Notice, *, now: datetime) -> bool:
         """Mark a notice as delivered; False if it was already."""
         return await self._stores.promises.notified(owner, notice.id, at=now)
+
+    @property
+    def cached_bytes(self) -> int:
+        """Memory that the indexes of people hold, bytes: bounded, and let go of by who talked longest ago."""
+        return self._indexes.nbytes
 
     # ---- housekeeping --------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Final
 
-from memory.embedding import BATCH, Embeddings
+from memory.embedding import BATCH, Backlog, Embeddings
 from memory.model import Account, Chat, Message
 from memory.ports import EmbedderUnavailable
 from memory.sessions import Sessions
@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 SILENCES: Final = 2
 """Silences that end a session (``session.idle_minutes``) for which a text waits at most: a session as long as one of
 them, with the silence that ends it, still costs one request, and a longer one a request an hour, not one a turn."""
+ASK_AGAIN: Final = timedelta(seconds=30)
+"""How long one whose session goes on is not asked again whether their texts are due: as long as a round of
+housekeeping that nobody wakes."""
 
 
 class Freshness:
@@ -32,6 +35,7 @@ class Freshness:
         self._sessions = sessions
         self._longest = idle * SILENCES
         self._patience = patience_seconds
+        self._waits: dict[int, tuple[Backlog, datetime]] = {}
 
     def heard(self, owner: Account, message: Message) -> None:
         """Note a line of the journal, which needs its vector in time."""
@@ -40,6 +44,16 @@ class Freshness:
         if not message.fleeting:
             self._embeddings.disturbed(owner, session=message.session)
 
+    def may_be_due(self, number: int, *, now: datetime) -> bool:
+        """Whether to ask :meth:`is_due` of an account, by its number: not again and again while it talks on.
+
+        Many have something that waits, and next to none of it is due before their sessions end.
+        """
+        backlog, asked = self._waits.get(number, (None, now))
+        if backlog is None or backlog.texts >= BATCH or len(backlog.sessions) != 1:
+            return True
+        return not timedelta(0) <= now - asked < ASK_AGAIN
+
     async def is_due(self, owner: Account, *, now: datetime, distilling: Collection[int]) -> bool:
         """Whether the owner's texts are to be embedded now; those of ``distilling`` (account numbers) follow that.
 
@@ -47,6 +61,7 @@ class Freshness:
         waited too long, when the owner talks somewhere else, where no window shows them, or nowhere any more.
         """
         backlog = self._embeddings.backlog(owner)
+        self._waits.pop(owner.no, None)
         if backlog is None:
             return True
         if owner.no in distilling:
@@ -55,10 +70,14 @@ class Freshness:
         if backlog.texts >= BATCH or not timedelta(0) <= now - backlog.since < self._longest:
             return True
         talking = await self._sessions.talking(owner, now=now)
-        return talking is None or backlog.sessions != {talking}
+        due = talking is None or backlog.sessions != {talking}
+        if not due:
+            self._waits[owner.no] = (backlog, now)
+        return due
 
     async def fill(self, owner: Account) -> int:
         """Embed what waits; returns how many vectors were stored. Raises EmbedderUnavailable: then it still waits."""
+        self._waits.pop(owner.no, None)
         # Settled first: what is noted while the embedder works unsettles the owner again.
         self._embeddings.settled(owner)
         try:

@@ -122,7 +122,8 @@ class Housekeeping:
         """
         embedded = 0
         await self._recall.warm()
-        waiting = self._stores.embeddings.owners_waiting(await self._accounts.numbers())
+        numbers = self._stores.embeddings.owners_waiting(await self._accounts.numbers())
+        waiting = [number for number in numbers if self._freshness.may_be_due(number, now=now)]
         distilling = set(await self._sessions.owners_due(now=now)) if self._distiller and waiting else set()
         for number in waiting:
             owner = await self._accounts.numbered(number)

@@ -67,6 +67,11 @@ class Contender(NamedTuple):
     asked: int | None = None
     scores: Mapping[str, float] | None = None
 
+    @property
+    def reasons(self) -> dict[str, float]:
+        """What speaks for it, by name."""
+        return self.scores.whole() if isinstance(self.scores, Reasons) else dict(self.scores or {})
+
 
 class _Explained:
     """What speaks for the rows of a ranking, told of as many at a time as are looked at together."""
@@ -104,6 +109,10 @@ class Reasons(Mapping[str, float]):
 
     def __len__(self) -> int:
         return len(self._all.of(self._place))
+
+    def whole(self) -> dict[str, float]:
+        """All of them; in one look, where a mapping is asked for each of its names."""
+        return dict(self._all.of(self._place))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +167,7 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
     strongest = float(speaks[offered].max())
     in_time = rows_in_time(index, question, ranking, limits.now)
     most = bar.most(strongest, limits.false_positives, in_time=bool(in_time))
-    levels = bar.best.levels(speaks[best].tolist())
-    bands = bar.bands(strongest, speaks[best], levels, limits.false_positives)
+    bands = bar.bands(strongest, speaks[best], limits.false_positives)
     chosen: list[tuple[int, Band]] = []
     left_out: list[tuple[int, str]] = []
     for place, (row, id_) in enumerate(zip(best.tolist(), index.rows["id"][best].tolist(), strict=True)):
@@ -172,7 +180,8 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
         else:
             chosen.append((place, band))
     kept = [place for place, _ in chosen]
-    shown, own = best[kept], [levels[place] for place in kept]
+    shown = best[kept]
+    own = bar.best.levels(speaks[shown].tolist())
     candidates = _candidates(index, ranking, shown, [band for _, band in chosen], own)
     return Judged(
         tuple(candidates),

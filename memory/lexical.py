@@ -7,8 +7,10 @@ else's words change a score.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -91,6 +93,41 @@ class WordSearch:
                 covered[found.hits.rows] += weight
         return Words(rows, covered / (total or 1.0), total)
 
+    def find_each(
+        self, lot: tuple[tuple[str, ...], ...], counting: tuple[tuple[str, ...], ...], background: Background
+    ) -> Iterator[Words]:
+        """What :func:`heard` finds for each of a lot of messages that are part of the background themselves.
+
+        ``lot`` are their terms, ``counting`` those of them that count. The same as one by one, in a fifth of the time:
+        next to none of the terms are known here, and what a term is worth depends on how many hold it alone.
+        """
+        found = {term: hits for term in self._index.postings.known(_distinct(lot)) if (hits := self._lookup(term))}
+        doubt, others, of = smallness(self._count), background.holding, self._count + background.count - 1
+        worth: dict[int, float] = {}
+
+        def priced(terms: tuple[str, ...]) -> Iterator[tuple[_Found | None, float]]:
+            for term, counts in zip(terms, _weights(terms), strict=True):
+                hits = found.get(term)
+                holding = others[term] - 1 + (0 if hits is None else len(hits.hits.rows))
+                if holding not in worth:
+                    worth[holding] = idf(holding, of)
+                yield hits, (1 - doubt * (1 - counts)) * worth[holding]
+
+        for terms, some in zip(lot, counting, strict=True):
+            rows, covered, total = np.zeros(len(self._pool)), np.zeros(len(self._pool)), 0.0
+            for hits, weight in priced(some):
+                total += weight
+                if hits is not None:
+                    rows[hits.touched] += weight * hits.gain
+                    covered[hits.hits.rows] += weight
+            covered /= total or 1.0
+            if len(some) < len(terms):
+                whole = 0.0
+                for _, weight in priced(terms):
+                    whole += weight
+                covered, total = covered * (total / (whole or 1.0)), whole
+            yield Words(rows, covered, total)
+
     def sessions(self, terms: Sequence[str]) -> Column:
         """BM25 of the session that each row belongs to, for the same terms."""
         talk = _Sessions(self._index, self._pool)
@@ -104,6 +141,16 @@ class WordSearch:
             hits = _within(self._index.postings.find(term), self._pool)
             self._found[term] = None if hits is None else _Found(hits, *self._lines.hear(hits))
         return self._found[term]
+
+
+@lru_cache(maxsize=4_096)
+def _weights(terms: tuple[str, ...]) -> tuple[float, ...]:
+    return tuple(weights(terms))
+
+
+@lru_cache(maxsize=16)
+def _distinct(lot: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(lot)))
 
 
 def neighbour(index: OwnerIndex, values: Column, side: Literal["previous", "next"], missing: float) -> Column:

@@ -75,7 +75,7 @@ class Measured:
         held = self._held.get((owner.no, case)) or await self._stored(owner, case, foreign, limits)
         if held is None or not _serves(held.null, rows, vectors):
             null = await off_loop(
-                partial(measure, index, foreign, pool, talk=talk), size=rows * len(foreign.asked.terms)
+                partial(measure, index, foreign, pool, talk=talk), size=(1 + rows) * len(foreign.asked.terms)
             )
             held = _Held(owner, null, foreign, limits, self._stores.nulls.erasures)
         held.foreign, held.limits = foreign, limits

@@ -45,6 +45,7 @@ class Nearness:
 
     def __init__(self, embeddings: Embeddings) -> None:
         self._embeddings = embeddings
+        self._foreign: dict[tuple[str, str], Matrix] = {}
 
     async def among(self, owner: Account, new: Sequence[Entry], known: Sequence[Entry]) -> Near:
         """Return the nearest of ``known`` to each of ``new``; nothing without an embedder, or when it fails."""
@@ -62,11 +63,17 @@ class Nearness:
 
     async def _told(self, tongue: str) -> Matrix:
         """Unit vectors of the foreign statements of a language: shipped ones, else asked for once a model."""
-        shipped = shipped_vectors(self._embeddings.model or "", tongue)
+        model = self._embeddings.model or ""
+        shipped = shipped_vectors(model, tongue)
         if shipped is not None:
             return shipped[len(probe_texts(tongue)) :]
+        if (model, tongue) in self._foreign:
+            return self._foreign[model, tongue]
         rows = await self._embeddings.probes(told_texts(tongue))
-        return unit_length(rows[usable(rows)])
+        told = unit_length(rows[usable(rows)])
+        if len(told) == len(rows):
+            self._foreign[model, tongue] = told
+        return told
 
 
 def _nearest(

@@ -40,7 +40,8 @@ class Nulls:
 
     async def put(self, owner: Account, case: Case, program: bytes, data: str, *, erasures: int) -> None:
         """Store a null that was measured when :attr:`erasures` was so many; what another program measured goes."""
-        async with self._db.transaction():
+
+        async def writing() -> None:
             if erasures != self._erasures:
                 return
             await self._db.execute("DELETE FROM nulls WHERE account = ? AND program != ?", (owner.no, program))
@@ -49,6 +50,8 @@ class Nulls:
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (owner.no, *case, program, data),
             )
+
+        await self._db.written(writing)
 
     async def erase(self, owner: Account) -> None:
         """Remove all that was measured in an owner's memory."""

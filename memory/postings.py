@@ -102,10 +102,25 @@ class Postings:
         counts = [(postings & _MOST).astype(np.float32) for _, postings in found]
         return Hits(np.concatenate(rows), np.concatenate(counts))
 
+    def known(self, terms: tuple[str, ...]) -> list[str]:
+        """Those of many terms that any row holds, in their order: one look for all of them."""
+        keys = _keys(terms)
+        held = np.zeros(len(keys), np.bool_)
+        for _, _, part in self._parts:
+            if len(part.keys):
+                places = np.minimum(part.keys.searchsorted(keys), len(part.keys) - 1)
+                held |= part.keys[places] == keys
+        return [terms[place] for place in np.flatnonzero(held).tolist()]
+
     @property
     def nbytes(self) -> int:
         """Memory held, bytes."""
         return sum(part.nbytes for _, _, part in self._parts)
+
+
+@lru_cache(maxsize=16)
+def _keys(terms: tuple[str, ...]) -> NDArray[np.uint64]:
+    return np.fromiter(map(term_key, terms), np.uint64, len(terms))
 
 
 _LARGE: Final = 512

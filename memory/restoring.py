@@ -269,7 +269,7 @@ async def restore(file: Path, database: Path, *, clock: Clock, folder_of_backups
 async def _clean_all(folder: Path, database: Path, *, clock: Clock) -> None:
     known = await asyncio.to_thread(ledger.read, ledger.ledger_of(database))
     for own in await asyncio.to_thread(backups.own, folder):
-        if await asyncio.to_thread(backups.is_whole, own):
+        if await asyncio.to_thread(backups.condition, own) == "whole":
             await clean(own, known, clock=clock)
 
 

@@ -158,7 +158,7 @@ def memory_unit(candidate: Contender, entry: Entry) -> Recalled:
         cites=tuple(c.message for c in entry.provenance.citations),
         band=candidate.band,
         subject=entry.subject,
-        scores=dict(candidate.scores or {}),
+        scores=candidate.reasons,
         when=entry.span if isinstance(entry, Event) else None,
     )
 
@@ -176,7 +176,7 @@ def _line_forms(
         cites=(line.id,),
         band=candidate.band,
         speaker=line.speaker,
-        scores=dict(candidate.scores or {}),
+        scores=candidate.reasons,
         outdated=found.outdated.get(line.id),
     )
     lines = found.lines

@@ -11,8 +11,9 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from statistics import NormalDist
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.ma
@@ -83,6 +84,8 @@ times as far apart: it speaks of so much that they share its topics more often. 
 _LEAST_COSINE: Final = 1e-3
 """Floor under the deviation of the best cosines."""
 _HALF: Final = 0.34
+_MOST_CELLS: Final = 1 << 19
+"""Messages times rows that are worked on at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +134,20 @@ class Bar:
 
         ``false_positives`` is the share of foreign questions that may get the full budget.
         """
-        (band,) = self.bands(best, np.array([item]), self.best.levels([item]), false_positives)
+        (band,) = self.bands(best, np.array([item]), false_positives)
         return band
 
-    def bands(
-        self, best: float, items: Column, levels: Sequence[float], false_positives: float
-    ) -> list[Literal["full", "perhaps"] | None]:
-        """The same for many items, given the level of each."""
+    def bands(self, best: float, items: Column, false_positives: float) -> list[Literal["full", "perhaps"] | None]:
+        """The same for many items."""
         level, sure = self.best.level(best), 1 - false_positives
         if level < self.nothing:
             return [None] * len(items)
+        share = NormalDist(self.best.middle, self.best.spread).cdf
         shown = items >= self.floor + self.beside * max(best - self.floor, 0.0)
         likely = min(self.likely, sure) if level >= sure else math.inf
         return [
-            ("full" if own >= likely else "perhaps") if is_shown else None
-            for is_shown, own in zip(shown.tolist(), levels, strict=True)
+            ("full" if share(item) >= likely else "perhaps") if is_shown else None
+            for is_shown, item in zip(shown.tolist(), items.tolist(), strict=True)
         ]
 
     def most(self, best: float, false_positives: float, *, in_time: bool = False) -> int | None:
@@ -263,12 +265,7 @@ def measure(index: OwnerIndex, foreign: Probes, pool: Mask, *, talk: bool = Fals
     Takes long enough to belong in a thread.
     """
     lot = foreign.talk if talk else foreign.asked
-    search, tells = WordSearch(index, pool), telling(index, pool)
-    found = [
-        heard(search, counting, terms, foreign.others(terms))
-        for counting, terms in zip(lot.counting, lot.terms, strict=True)
-    ]
-    rows = int(np.count_nonzero(pool))
+    tells, rows = telling(index, pool), int(np.count_nonzero(pool))
     cosines, usual = _lot_cosines(index, lot.vectors, tells), foreign.usuals(lot)
     bare = Null(
         rows=rows,
@@ -277,32 +274,80 @@ def measure(index: OwnerIndex, foreign: Probes, pool: Mask, *, talk: bool = Fals
         alone=Bar(Curve(0.0, 1.0), 0.0),
         both=None,
     )
-    blank = np.full(len(pool), np.nan)
-    pairs = list(zip(found, map(len, lot.counting), strict=True))
     bar = _talk_bar if talk else _bar
-    alone = [bare.evidence(Clues(words, blank, terms))[tells] for words, terms in pairs]
-    both = None
-    if cosines is not None:
-        seen = zip(pairs, cosines, usual, strict=False)
-        both = bar([bare.evidence(Clues(words, row, terms, near))[tells] for (words, terms), row, near in seen])
-    return replace(bare, alone=bar(alone), both=both)
+    said_of = WordSearch(index, pool).find_each(lot.terms, lot.counting, foreign.background)
+    by_words, by_both = _Heights(), _Heights()
+    counted = np.log1p(np.array([len(counting) for counting in lot.counting]))
+    step = max(_MOST_CELLS // max(len(pool), 1), 1)
+    for start in range(0, len(lot.terms), step):
+        some = list(islice(said_of, step))
+        part = slice(start, start + len(some))
+        words, terms = _WordsOf.each(some, tells, rows), counted[part]
+        by_words.add(words.evidence(ALONE, terms))
+        if cosines is not None and bare.cosine is not None and len(seen := cosines[part]):
+            near = apart(seen[:, tells], usual[part, np.newaxis], rows)
+            outstanding = np.nan_to_num((near - bare.cosine.middle) / bare.cosine.spread)
+            by_both.add(words.first(len(seen)).evidence(BOTH, terms[: len(seen)], outstanding))
+    return replace(bare, alone=bar(by_words), both=bar(by_both) if cosines is not None else None)
 
 
-def _talk_bar(evidence: Sequence[Column]) -> Bar:
+class _WordsOf(NamedTuple):
+    """What the words of some messages find in the rows that tell something, (messages, rows)."""
+
+    said: Column
+    covered: Column
+
+    @classmethod
+    def each(cls, found: Sequence[Words], tells: Mask, rows: int) -> _WordsOf:
+        """Those of these messages."""
+        return cls(
+            np.stack([said(words, rows)[tells] for words in found]), np.stack([words.covered[tells] for words in found])
+        )
+
+    def first(self, count: int) -> _WordsOf:
+        """Those of the first messages alone."""
+        return _WordsOf(self.said[:count], self.covered[:count])
+
+    def evidence(self, weights: Weights, terms: Column, outstanding: Column | None = None) -> Column:
+        """As :meth:`Null.evidence`, for all at once."""
+        total = weights.words * self.said + weights.covered * self.covered
+        if outstanding is not None:
+            total = total + weights.meaning * outstanding
+        return np.asarray(total + (weights.terms * terms)[:, np.newaxis])
+
+
+class _Heights:
+    """How high the evidence of foreign messages goes in a memory: each one's best item, and one further down."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.best: list[Column] = []
+        self.further_down: list[Column] = []
+
+    def add(self, evidence: Column) -> None:
+        """Take the evidence of some messages, (messages, rows)."""
+        self.rows = evidence.shape[1]
+        place = min(max(self.rows / ROWS_A_PLACE, 1.0), DEEPEST_PLACE)
+        deepest = min(math.ceil(place), self.rows)
+        lists = np.sort(-np.partition(-evidence, deepest - 1, axis=1)[:, :deepest], axis=1)[:, ::-1]
+        above = min(int(place - 1), deepest - 1)
+        below = min(above + 1, deepest - 1)
+        self.best.append(lists[:, 0])
+        self.further_down.append((lists[:, below] - lists[:, above]) * (place - 1 - above) + lists[:, above])
+
+
+def _talk_bar(heights: _Heights) -> Bar:
     """The bar for talk that asks nothing: only what stands out is shown, and little of it."""
-    usual = _bar(evidence)
+    usual = _bar(heights)
     return replace(usual, nothing=TALK_NOTHING_BELOW, likely=TALK_NOTHING_BELOW, most_ever=PERHAPS_MOST[-1])
 
 
-def _bar(evidence: Sequence[Column]) -> Bar:
-    """The bar that the evidence of foreign questions, one column a question, sets."""
-    rows = len(evidence[0])
-    place = min(max(rows / ROWS_A_PLACE, 1.0), DEEPEST_PLACE)
-    lists = [-np.partition(-column, min(math.ceil(place), rows) - 1) for column in evidence]
-    further_down = [_at(np.sort(best[: math.ceil(place)])[::-1], place) for best in lists]
+def _bar(heights: _Heights) -> Bar:
+    """The bar that the evidence of foreign messages sets."""
+    rows = heights.rows
     return Bar(
-        best=_widened(_curve(np.array([column.max() for column in evidence]), 0.0), rows),
-        floor=float(np.quantile(further_down, USUAL_ITEM + USUAL_MORE * smallness(rows))),
+        best=_widened(_curve(np.concatenate(heights.best), 0.0), rows),
+        floor=float(np.quantile(np.concatenate(heights.further_down), USUAL_ITEM + USUAL_MORE * smallness(rows))),
         likely=LIKELY_FROM + smallness(rows) * (1 - LIKELY_FROM),
         beside=BESIDE_MOST * smallness(rows),
     )
@@ -325,11 +370,6 @@ def _widened(probes: Curve, rows: int) -> Curve:
     large = 1 - smallness(rows)
     spread = (probes.spread + TYPICAL_SPREAD) / 2
     return Curve(probes.middle + NEARER * large, spread * (1 + (WIDER - 1) * large))
-
-
-def _at(descending: Column, place: float) -> float:
-    """The value at a place, counted from 1, of a list; between two places in proportion."""
-    return float(np.interp(place - 1, np.arange(len(descending)), descending))
 
 
 def _near(now: int, then: int) -> bool:

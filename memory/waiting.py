@@ -62,7 +62,8 @@ class Waits:
         """
         change = "begun = 1" if platform_id is None else "shown = json_insert(shown, '$[#]', :shown)"
         values = {"shown": platform_id, "id": message, "lo": owner.first_id, "hi": owner.last_id}
-        async with self._db.transaction():
+
+        async def writing() -> None:
             waited = await self._db.execute(
                 f"UPDATE waiting SET {change} WHERE id = :id AND id BETWEEN :lo AND :hi", values
             )
@@ -73,6 +74,8 @@ class Waits:
                     " ON CONFLICT (id) DO UPDATE SET platform_ids = json_insert(platform_ids, '$[#]', :shown)",
                     values,
                 )
+
+        await self._db.written(writing)
 
     async def unbegun(self, owner: Account, message: int) -> None:
         """Note that nothing of the answer went out after all; ids of what did are kept."""
@@ -105,7 +108,8 @@ class Waits:
     async def delivered(self, owner: Account, messages: Iterable[int]) -> None:
         """Keep where the replies to these lines are shown, now that they wait no more; and have them wait no more."""
         chosen = (json.dumps(list(messages)), owner.first_id, owner.last_id)
-        async with self._db.transaction():
+
+        async def writing() -> None:
             await self._db.execute(
                 "INSERT OR REPLACE INTO shown (id, platform_ids) SELECT reply, shown FROM waiting"
                 " WHERE reply IS NOT NULL AND shown != '[]' AND id IN (SELECT value FROM json_each(?))"
@@ -113,6 +117,8 @@ class Waits:
                 chosen,
             )
             await self.remove(owner, json.loads(chosen[0]))
+
+        await self._db.written(writing)
 
     async def shown_in(self, owner: Account, replies: Iterable[int]) -> tuple[str, ...]:
         """The platform's ids of the messages that show these replies, as far as they are known."""

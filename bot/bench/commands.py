@@ -11,6 +11,7 @@ from bot.bench import abstain as bench_abstain
 from bot.bench import cost as bench_cost
 from bot.bench import delivery as bench_delivery
 from bot.bench import forgetting as bench_forgetting
+from bot.bench import load as bench_load
 from bot.bench import peers as bench_peers
 from bot.bench import recall as bench_recall
 from bot.bench import speed as bench_speed
@@ -18,7 +19,7 @@ from bot.bench import write as bench_write
 from bot.border import Json, look
 
 bench = typer.Typer(
-    help="Measure recall, silence, writing, speed, delivery or cost on this machine.", no_args_is_help=True
+    help="Measure recall, silence, writing, speed, load, delivery or cost on this machine.", no_args_is_help=True
 )
 
 
@@ -109,6 +110,24 @@ def delivery_bench(
 ) -> None:
     """Measure how answers reach many chats at once, some of them flooded."""
     look(lambda: bench_delivery.main(chats=chats, frames=frames, as_json=as_json))
+
+
+@bench.command(name="load")
+def load_bench(
+    *,
+    chats: Annotated[int, typer.Option("--chats", min=1, help="People who write.")] = 1_000,
+    rate: Annotated[float, typer.Option("--rate", min=0.1, help="Messages a second from all of them.")] = 50.0,
+    seconds: Annotated[float, typer.Option("--seconds", min=1, help="How long they write.")] = 600.0,
+    soak: Annotated[bool, typer.Option("--soak", help="For an hour, whatever --seconds says.")] = False,
+    embedder: Annotated[
+        Literal["scripted", "local", "none"], typer.Option("--embedder", help="Where vectors come from.")
+    ] = "scripted",
+    as_json: Json = False,
+) -> None:
+    """Have many people write to the whole bot at once: nothing lost, order, memory, how late it is."""
+    lasting = bench_load.SOAK_SECONDS if soak else seconds
+    plan = bench_load.Plan(chats=chats, rate=rate, seconds=lasting, embedder=embedder)
+    look(lambda: bench_load.main(plan, as_json=as_json))
 
 
 @bench.command(name="forget")

@@ -13,7 +13,7 @@ _BETWEEN_SESSIONS: Final = timedelta(hours=4)
 _BETWEEN_MESSAGES: Final = timedelta(seconds=70)
 _BETWEEN_PEOPLE: Final = timedelta(seconds=25)
 
-_TALK: Final = {
+TALK: Final = {
     "en": (
         ("Good morning!", "*My name is {name} and I live in {city}.", "*I work as a {job} at night.",
          "What could I cook for two with little time?", "Thanks, that helps"),
@@ -37,7 +37,7 @@ _TALK: Final = {
 }  # fmt: skip
 """What is said in each session. A star marks what a model finds worth noting."""
 
-_LIVES: Final = (
+LIVES: Final = (
     ("en", {"name": "Tamsin", "city": "Galway", "job": "baker", "food": "sesame", "other": "Orla", "thing": "stamps",
             "music": "cello", "skill": "Welsh"}),
     ("zh", {"name": "江远", "city": "洛阳", "job": "司机", "food": "花生", "other": "江月", "thing": "邮票",
@@ -63,14 +63,14 @@ class Saying:
     lasting: bool
 
 
-def sayings(people: int = len(_LIVES)) -> list[Saying]:
+def sayings(people: int = len(LIVES)) -> list[Saying]:
     """Everything that is said in the day by the first ``people`` of those there are, in order of time."""
     return sorted((each for person in range(people) for each in _of(person)), key=lambda saying: saying.at)
 
 
 def _of(person: int) -> Iterator[Saying]:
-    language, life = _LIVES[person]
-    for session, texts in enumerate(_TALK[language]):
+    language, life = LIVES[person]
+    for session, texts in enumerate(TALK[language]):
         begun = MORNING + session * _BETWEEN_SESSIONS + person * _BETWEEN_PEOPLE
         for place, text in enumerate(texts):
             said = text.removeprefix("*").format(**life)

@@ -66,10 +66,12 @@ PHASES: Final[Mapping[Work, Phase]] = {
 }
 PEOPLE: Final = (1001, 1002, 1003)
 GROUP: Final = -500
-PATIENCE: Final = 30.0
+PATIENCE: Final = 120.0
 """Seconds after which what is not at rest never will be."""
 IDLE: Final = 3600.0
 """Seconds that end a session, and the lease of a distillation that a kill cut off."""
+MOST_ROUNDS: Final = 8
+"""Rests after which what is due is done."""
 UNTIL_ERASED: Final = 900.0
 """Seconds after which a deletion cannot be undone, and no session has ended."""
 DAY: Final = 90_000.0
@@ -257,7 +259,13 @@ class Story:
     async def pass_(self, seconds: float) -> list[str]:
         """Let time pass, and what is due then be done."""
         self.agreement.shift += seconds
-        return await self.rest()
+        wrong = await self.rest()
+        for _ in range(MOST_ROUNDS):
+            # After a kill fewer lines are tried at a time.
+            if wrong or not self.remains.rows("SELECT 1 FROM session_members WHERE waiting = 1"):
+                break
+            wrong = await self.rest()
+        return wrong
 
     # ---- one kill ------------------------------------------------------------------------------------
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -551,9 +553,13 @@ class World:
         return {marker.word for text in texts for marker in self.oracle.found(text)}
 
     async def lines_of(self, owner: Account) -> list[str]:
-        """The owner's own visible lines."""
-        lines = await self.memory.entries(owner, range(owner.first_id, await self.memory.mark(owner) + 1))
-        return [line.text for line in lines.values()]
+        """The owner's own visible lines, those that wait for an agreement among them."""
+        with closing(sqlite3.connect(self.folder / DATABASE_NAME)) as file:
+            rows = file.execute(
+                "SELECT text FROM journal WHERE id BETWEEN ? AND ? AND hidden_by IS NULL",
+                (owner.first_id, owner.last_id),
+            )
+            return [text for (text,) in rows]
 
     async def met(self, place: Place) -> tuple[Account, Chat]:
         owner = await self.memory.account(*place.account, name=f"Name{place.account[1]}", zone="UTC")
