@@ -27,7 +27,8 @@ SQLITE = b"SQLite format 3"
 
 
 @pytest.fixture(autouse=True)
-def no_key_at_first() -> None:
+def no_key_at_first(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RECOLLECT_KEY", raising=False)
     engine.use("")
 
 
