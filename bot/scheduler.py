@@ -36,7 +36,7 @@ class Scheduler:
         self._running: asyncio.Task[None] | None = None
         self._scheduler = AsyncIOScheduler(timezone=UTC)
         self._scheduler.add_job(
-            self.run,
+            self._at_interval,
             IntervalTrigger(seconds=seconds, timezone=UTC),
             id=_TICK,
             max_instances=1,
@@ -60,6 +60,10 @@ class Scheduler:
             task = asyncio.get_running_loop().create_task(self._run_soon(), name=_TICK)
             self._woken.add(task)
             task.add_done_callback(self._woken.discard)
+
+    async def _at_interval(self) -> None:
+        """Only wakes: a run of APScheduler's own that a stop cancels would be logged as a failure."""
+        self.wake()
 
     async def _run_soon(self) -> None:
         if (left := self._ended + REST_SECONDS - asyncio.get_running_loop().time()) > 0:
