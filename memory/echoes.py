@@ -116,18 +116,18 @@ class Echoes:
             self._changed(other)
         return hidden
 
-    async def show_again(self, owner: Account, lines: Sequence[Message], deletion: int) -> None:
-        """Bring back what a deletion hid; ``lines`` are the owner's own of it. Needs an open transaction."""
-        for other in await self._holders(owner, lines, deletion):
+    async def show_again(self, owner: Account, deletion: int) -> None:
+        """Bring back what a deletion hid. Needs an open transaction."""
+        for other in await self._holders(owner, deletion):
             await self._erasures.release(other, deletion)
             if await self._stores.journal.unhide(other, deletion):
                 self._stores.embeddings.disturbed(other)
                 self._changed(other)
 
-    async def erase(self, owner: Account, lines: Sequence[Message], deletion: int) -> bool:
+    async def erase(self, owner: Account, deletion: int) -> bool:
         """Erase what a deletion hid; whether a search finds none of it. Needs an open transaction."""
         clean = True
-        for other in await self._holders(owner, lines, deletion):
+        for other in await self._holders(owner, deletion):
             ids = await self._held(other, deletion)
             await self._erasures.note(other, deletion, ids)
             await self._erase(other, ids)
@@ -184,19 +184,10 @@ class Echoes:
         met = [await self._accounts.numbered(no) for no in await self._sessions.partners(owner) if no not in but]
         return [other for other in met if await self._stores.traces.using(other, used, always=True)]
 
-    async def _holders(self, owner: Account, lines: Sequence[Message], deletion: int) -> list[Account]:
-        """The others of whose lines a deletion of the owner's hides some, however it came to them."""
-        found: dict[int, Account] = {}
-        waiting = await self._others(owner, lines)
-        waiting += [await self._accounts.numbered(number) for number in await self._sessions.partners(owner)]
-        while waiting:
-            other = waiting.pop()
-            if other.no in (owner.no, *found) or not (held := await self._held(other, deletion)):
-                continue
-            found[other.no] = other
-            known = [*await self._stores.journal.said(other), *await self._stores.journal.concealed(other)]
-            waiting += await self._others(other, [line for line in known if line.id in held])
-        return list(found.values())
+    async def _holders(self, owner: Account, deletion: int) -> list[Account]:
+        """The others of whose lines a deletion of the owner's hides or covers some, however it came to them."""
+        numbers = {*await self._stores.journal.holders(owner, deletion), *await self._erasures.holders(owner, deletion)}
+        return [await self._accounts.numbered(number) for number in sorted(numbers)]
 
     async def _held(self, other: Account, deletion: int) -> list[int]:
         """The lines of another account that a deletion hides, or covers while another one hides them."""

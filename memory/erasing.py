@@ -136,7 +136,7 @@ class Erasing:
             if deletion.id not in {due.id for due in await self._stores.promises.due(owner, now=now)}:
                 return None
             rows = [*gone.ids, *await self._erasures.claimed(owner, deletion.id)]
-            if not await self._echoes.erase(owner, gone.lines, deletion.id):
+            if not await self._echoes.erase(owner, deletion.id):
                 raise ErasureError(deletion.id)
             if "searched" not in deletion.counts:  # Else a run before this one was stopped on its way.
                 deletion = await self._stores.promises.counted(owner, deletion.id, gone.counts | {"searched": 0})

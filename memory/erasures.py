@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from memory.db import Database
-from memory.model import Account
+from memory.model import SEQ_BITS, Account
 from memory.offloop import off_loop
 
 _WORDY: Final = ("journal", "profile", "timeline", "facts")
@@ -45,6 +45,15 @@ class Erasures:
             _range(owner) | {"deletion": deletion},
         )
         return [int(row["row"]) for row in rows]
+
+    async def holders(self, owner: Account, deletion: int) -> list[int]:
+        """Numbers of the other accounts of whose rows a deletion of the owner's covers some, too."""
+        rows = await self._db.fetch(
+            f"SELECT DISTINCT row >> {SEQ_BITS} AS no FROM also_hidden"
+            " WHERE deletion = :deletion AND row NOT BETWEEN :lo AND :hi",
+            _range(owner) | {"deletion": deletion},
+        )
+        return [int(row["no"]) for row in rows]
 
     async def release(self, owner: Account, deletion: int) -> None:
         """Forget what a deletion covers beside what it hides: it is undone, or carried out."""

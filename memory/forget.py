@@ -361,7 +361,7 @@ class Forgetting:
         covered = len(await self._erasures.claimed(owner, deletion.id))
         await self._erasures.release(owner, deletion.id)
         lines = await self._stores.journal.hidden(owner, deletion.id)
-        await self._echoes.show_again(owner, lines, deletion.id)
+        await self._echoes.show_again(owner, deletion.id)
         shown = await self._stores.journal.unhide(owner, deletion.id)
         for store in self._stores.entries:
             shown += await store.unhide(owner, deletion.id)

@@ -312,6 +312,14 @@ class Journal:
         )
         return [line(row) for row in rows]
 
+    async def holders(self, owner: Account, deletion: int) -> list[int]:
+        """Numbers of the other accounts of whose lines a deletion of the owner's hides some."""
+        rows = await self._db.fetch(
+            f"SELECT DISTINCT id >> {SEQ_BITS} AS no FROM journal WHERE hidden_by = ? AND id NOT BETWEEN ? AND ?",
+            (deletion, owner.first_id, owner.last_id),
+        )
+        return [int(row["no"]) for row in rows]
+
     async def concealed(self, owner: Account) -> list[Message]:
         """Every line of the owner that some deletion hides."""
         rows = await self._db.fetch(

@@ -198,3 +198,24 @@ async def test_an_edit_takes_along_an_answer_given_anew_in_a_later_talk(group: G
     new = Line("user", "Lin", house.clock(), "On Saturday we stayed at home", platform_id="7")
     await house.memory.revise(house.owner, group.room, "7", new, now=house.clock())
     assert "zorblatt" not in house.everything().casefold()
+
+
+async def test_what_a_third_person_was_told_is_erased_though_the_answer_it_came_by_is_gone_before(group: Group) -> None:
+    house = group.house
+    other = await house.memory.chat(group.bo, "group:-2", private=False)
+    cy = await house.memory.account("test", "1003", name="Cy")
+
+    async def told(owner: Account, room: Chat, text: str, data: dict[str, object]) -> Message:
+        asked = (await house.hear("And?", owner=owner, chat=room)).message
+        line = Line("bot", "Recollect", house.clock(), text, "said", None, asked.id)
+        return await house.memory.answered(owner, room, line, data | {"question": asked.id})
+
+    await group.lin("My sister works for Zorblatt and is content there")
+    first = await told(group.bo, group.room, "She is at Zorblatt.", trace())
+    second = await told(group.bo, other, "At Zorblatt.", trace(first.id))
+    await told(cy, other, "Zorblatt, as I said.", trace(window=(second.id,)))
+    assert await group.forget("sister") == 3
+    assert second.answers is not None
+    await house.memory.unreply(group.bo, second.answers)
+    await house.memory.run_due(now=house.clock.advance(minutes=11))
+    assert "zorblatt" not in house.everything().casefold()
