@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,23 +22,31 @@ SUPPRESS_EMBEDS = 1 << 2
 ADDRESS = "https://evil.example/?q=SECRET"
 
 
+def coded(message: dict[str, Any]) -> list[str]:
+    """What of a message is marked as code."""
+    return [
+        message["text"][entity["offset"] : entity["offset"] + entity["length"]]
+        for entity in message.get("entities") or ()
+        if entity["type"] == "code"
+    ]
+
+
 async def test_in_a_telegram_group_no_name_rings_and_in_private_names_stay_names(data_dir: Path, clock: Clock) -> None:
     async with world_on("telegram", data_dir, clock) as world:
         world.model.on(reply=f"Ask **@alice_w** and @bob_w; mail bo@x.example, see {ADDRESS}")
         await world.ask("Whom shall I ask?", room="group")
         await world.ask("Whom shall I ask?")
-        in_group, in_private = (
-            request.params
-            for request in world.stage.server.sent("sendMessage")[-2:]  # type: ignore[attr-defined]
-        )
-    code = [
-        in_group["text"][entity["offset"] : entity["offset"] + entity["length"]]
-        for entity in in_group["entities"]
-        if entity["type"] == "code"
-    ]
-    assert code == ["@alice_w", "@bob_w"]
-    assert not any(entity["type"] == "code" for entity in in_private.get("entities") or [])
-    assert in_group["link_preview_options"] == in_private["link_preview_options"] == {"is_disabled": True}
+        server = world.stage.server  # type: ignore[attr-defined]
+        # A long answer grows: it is sent once and then edited, as often as there is time for.
+        shown = [request.params for request in server.requests if request.method in {"sendMessage", "editMessageText"}]
+    in_group, in_private = ([one for one in shown if (one["chat_id"] < 0) is group] for group in (True, False))
+    for one in in_group:
+        assert coded(one) == re.findall(r"(?<!\w)@\w+", one["text"])
+    assert coded(in_group[-1]) == ["@alice_w", "@bob_w"]
+    assert "@alice_w" in in_private[-1]["text"]
+    assert not any(coded(one) for one in in_private)
+    for one in shown:
+        assert one["link_preview_options"] == {"is_disabled": True}
 
 
 @pytest.mark.parametrize("room", ["private", "group"])
