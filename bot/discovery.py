@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,13 +34,17 @@ async def find(ports: Sequence[tuple[str, int]] = USUAL_PORTS) -> list[Found]:
 
     Never raises: what does not answer, or answers something else, is not there.
     """
-    answers = await asyncio.gather(*(_ask(name, port) for name, port in ports))
+    async with AsyncExitStack() as stack:
+        # All clients first: making one takes up to 0.1 s, which would count as waiting for the other servers.
+        servers = [
+            await stack.enter_async_context(LLM(f"http://127.0.0.1:{port}/v1", None, "", _HASTY)) for _, port in ports
+        ]
+        answers = await asyncio.gather(*(_ask(name, server) for (name, _), server in zip(ports, servers, strict=True)))
     return [found for found in answers if found is not None]
 
 
-async def _ask(name: str, port: int) -> Found | None:
-    async with LLM(f"http://127.0.0.1:{port}/v1", None, "", _HASTY) as server:
-        try:
-            return Found(name, server.base_url, tuple(await server.models()))
-        except LLMError:
-            return None
+async def _ask(name: str, server: LLM) -> Found | None:
+    try:
+        return Found(name, server.base_url, tuple(await server.models()))
+    except LLMError:
+        return None
