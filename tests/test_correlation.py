@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -21,6 +22,11 @@ from tests.talk import talking
 def lines(folder: Path) -> list[dict[str, object]]:
     """The lines of the log."""
     return [json.loads(line) for line in (folder / logs.FILE).read_text("utf-8").splitlines()]
+
+
+def of_jobs(folder: Path) -> list[dict[str, object]]:
+    """Those that housekeeping wrote."""
+    return [line for line in lines(folder) if "job" in line]
 
 
 async def test_the_number_of_an_apology_is_in_the_log_and_in_the_trace(data_dir: Path, clock: Clock) -> None:
@@ -45,10 +51,14 @@ async def test_each_turn_has_a_number_of_its_own_and_jobs_have_none_of_them(data
         for text in ("My name is Kim", "/forget Kim", "/forget yes", *["What is my name?"] * 15):
             await talk.say(text)
         await talk.app.conversation.idle()
+        async with asyncio.timeout(20):
+            # Housekeeping rests between its runs; an answer has woken the next one.
+            while not of_jobs(data_dir):  # noqa: ASYNC110 (a file tells nobody)
+                await asyncio.sleep(0.05)
         await talk.app.scheduler.stop()
         numbers = [json.loads(data)["turn"] for (data,) in talk.rows("SELECT data FROM traces")]
     assert len({*numbers, ""}) == len(numbers) + 1 > 10
-    jobs = [line for line in lines(data_dir) if "job" in line]
+    jobs = of_jobs(data_dir)
     assert jobs
     assert all("turn" not in line and re.fullmatch(r"\w{8}", str(line["run"])) for line in jobs)
 
