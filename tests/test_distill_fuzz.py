@@ -111,7 +111,7 @@ class Desk:
     async def open(cls, path: Path) -> Desk:
         """Write the session."""
         shelf = await Shelf.open(path, Clock())
-        await shelf.db.execute("PRAGMA synchronous = OFF")
+        await shelf.db._writer.execute("PRAGMA synchronous = OFF")
         for kind, text in TALK:
             await shelf.say(text, bot=kind == "bot", kind="said" if kind == "bot" else kind)
         own = {line.id: line for line in shelf.said if line.role == "user" and line.kind == "said"}

@@ -219,7 +219,7 @@ class Dying:
 
 async def opened(path: Path, clock: Clock) -> Shelf:
     shelf = await Shelf.open(path, clock, zone="UTC", language="en")
-    await shelf.db.execute("PRAGMA synchronous = OFF")
+    await shelf.db._writer.execute("PRAGMA synchronous = OFF")
     return shelf
 
 

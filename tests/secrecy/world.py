@@ -23,7 +23,7 @@ from memory import DATABASE_NAME, Memory
 from memory.model import Account, Chat
 from tests.conftest import Clock
 from tests.secrecy.model import Buckets, Echo
-from tests.secrecy.oracle import Marker, Oracle, Violation
+from tests.secrecy.oracle import WORD, Marker, Oracle, Violation
 
 ACCOUNTS = (("pa", "1001"), ("pa", "1002"), ("pb", "1001"), ("pb", "2002"))
 """Two platforms; the same number on both is not the same person."""
@@ -208,10 +208,15 @@ class World:
         # Only the person's own lines tell where they were said: an answer in private may speak of a group.
         lines = text.rsplit("New:", 1)[-1].rsplit("新的：", 1)[-1].splitlines()
         new = self.oracle.found("\n".join(line for line in lines if line.startswith("[")))
-        for marker in new[:1]:
-            self.oracle.check(
-                text, account=marker.account, room=marker.room, private=marker.private, what="a request to distil"
-            )
+        if not new:
+            return
+        first = new[0]
+        # What somebody said there before they left is distilled for them all the same.
+        mine = {m.word for m in self.oracle.found(text) if (m.account, m.room) == (first.account, first.room)}
+        rest = WORD.sub(lambda found: "" if found[0].capitalize() in mine else found[0], text)
+        self.oracle.check(
+            rest, account=first.account, room=first.room, private=first.private, what="a request to distil"
+        )
 
     def look(self) -> None:
         """After each step: no wrong request, no words in the log."""
