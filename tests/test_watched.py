@@ -71,7 +71,8 @@ async def test_a_running_bot_is_watched_from_start_to_stop(data_dir: Path) -> No
         ready = await page(settings, "/readyz", until=200)
         assert ready.json() == {"ready": True, "database": True, "platform_telegram": True}
         assert (await page(settings, "/healthz", until=200)).json() == {"alive": True}
-        telegram.say(1001, "I am allergic to tamarind")
+        # Said today: housekeeping is awake, and takes away what is older than [journal] keep_days.
+        telegram.say(1001, "I am allergic to tamarind", date=int(datetime.now(UTC).timestamp()))
         await telegram.until(lambda: bool(telegram.sent("sendMessage")), 30.0)
         measured = (await page(settings, "/metrics", until=200)).text
         assert 'recollect_written_total{store="profile"} 1.0' in measured
