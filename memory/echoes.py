@@ -75,7 +75,15 @@ class Echoes:
         traits = await self._traits(owner, gone)
         traits.words -= {term for text in kept for term in terms(text)}
         ids = {line.id for line in gone}
-        return await self._told(owner, traits, but=ids, used=ids.union(memories)) if traits.words else []
+        used, found = ids.union(memories), list[Message]()
+        while traits.words:
+            found = await self._told(owner, traits, but=ids, used=used)
+            # The owner may have been told it again because another member was told it meanwhile.
+            told = {line.id for _, lines in await self.of(owner, [*gone, *found], memories) for line in lines}
+            if told <= used:
+                break
+            used |= told
+        return found
 
     async def of(
         self, owner: Account, gone: Sequence[Message], memories: Sequence[int]

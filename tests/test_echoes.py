@@ -219,3 +219,26 @@ async def test_what_a_third_person_was_told_is_erased_though_the_answer_it_came_
     await house.memory.unreply(group.bo, second.answers)
     await house.memory.run_due(now=house.clock.advance(minutes=11))
     assert "zorblatt" not in house.everything().casefold()
+
+
+@pytest.mark.parametrize("edited", [True, False])
+async def test_what_somebody_was_told_again_because_another_was_told_it_goes_too(group: Group, *, edited: bool) -> None:
+    house = group.house
+
+    async def told(owner: Account, text: str, data: dict[str, object]) -> Message:
+        asked = (await house.hear("And?", owner=owner, chat=group.room)).message
+        line = Line("bot", "Recollect", house.clock(), text, "said", None, asked.id)
+        return await house.memory.answered(owner, group.room, line, data | {"question": asked.id})
+
+    await house.hear("On Saturday we went to Zorblatt", chat=group.room, id_="7")
+    first = await told(group.bo, "They went to Zorblatt.", trace())
+    house.clock.advance(hours=8)
+    again = await told(group.bo, "To Zorblatt.", trace(first.id))
+    await told(house.owner, "Zorblatt, as I told Bo.", trace(window=(again.id,)))
+    if edited:
+        new = Line("user", "Lin", house.clock(), "On Saturday we stayed at home", platform_id="7")
+        await house.memory.revise(house.owner, group.room, "7", new, now=house.clock())
+    else:
+        await group.forget("Saturday")
+        await house.memory.run_due(now=house.clock.advance(minutes=11))
+    assert "zorblatt" not in house.everything().casefold()
