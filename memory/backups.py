@@ -21,6 +21,7 @@ from typing import Final, Literal
 from memory import engine
 from memory.db import DatabaseError, inspect
 from memory.holding import Held, HeldError
+from memory.private import sync
 
 ENDING: Final = ".sha256"
 """What is added to the name of a backup for the file with its checksum."""
@@ -204,18 +205,6 @@ def seal_again(part: Path, target: Path) -> None:
     if when is not None:
         _seal(target, target, now=when, version=made.version)
     sync(target.parent)
-
-
-def sync(path: Path) -> None:
-    """See to it that a file, or what is in a folder, is on the disk."""
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except PermissionError:  # A folder on Windows.
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _refuse_existing(target: Path) -> None:

@@ -25,9 +25,7 @@ from memory.disclosing import Disclosures
 from memory.distill import Distiller
 from memory.doubts import Doubt
 from memory.echoes import Echoes
-from memory.embedding import Embeddings
 from memory.exporting import Exports
-from memory.facts import Facts
 from memory.fleeting import Fleeting
 from memory.forget import Forgetting, Plan
 from memory.forget_together import ForgettingTogether
@@ -36,20 +34,18 @@ from memory.housekeeping import Housekeeping
 from memory.importing import Imports
 from memory.index import Indexes
 from memory.jobs import Job, JobRun, Runs, run_due
-from memory.journal import Journal, Line
+from memory.journal import Line
 from memory.ledger import Ledger
 from memory.linking import Linking
 from memory.lists import Lists
 from memory.merging import Merging
 from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, ProfileLine, Recollection
 from memory.moving import Moves
-from memory.nulls import Nulls
 from memory.overview import Overviews
 from memory.pauses import Pauses
 from memory.persons import Persons
 from memory.ports import Clock, Completer, Embedder, Reranker, TokenCounter
-from memory.profile import Profile
-from memory.promises import Deletion, Notice, Promises
+from memory.promises import Deletion, Notice
 from memory.reasons import Reasons
 from memory.recall import Recall, RecallOptions
 from memory.reconcile import Gate
@@ -57,16 +53,12 @@ from memory.reserve import Reserve
 from memory.revising import Revising, Revision
 from memory.rezoning import Rezoning
 from memory.rooms import Rooms
-from memory.sealed import Segments
 from memory.sealing import Sealing
 from memory.sessions import Sessions
 from memory.sharing import Sharing
 from memory.stores import Stores
 from memory.tallies import Tallies
-from memory.timeline import Timeline
 from memory.together import Together
-from memory.traces import Traces
-from memory.waiting import Waits
 
 log = logging.getLogger(__name__)
 
@@ -108,19 +100,7 @@ class Memory:
         self._chats = Chats(db)
         self._sessions = Sessions(db, timedelta(minutes=settings.session.idle_minutes))
         self._runs = Runs(db)
-        self._stores = Stores(
-            journal=Journal(db, self._accounts),
-            profile=Profile(db, self._accounts),
-            timeline=Timeline(db, self._accounts),
-            facts=Facts(db, self._accounts),
-            embeddings=Embeddings(db, self._accounts, embedder, clock),
-            traces=Traces(db, self._accounts),
-            promises=Promises(db, self._accounts),
-            waits=Waits(db),
-            segments=Segments(db),
-            nulls=Nulls(db),
-            db=db,
-        )
+        self._stores = Stores.over(db, self._accounts, embedder, clock)
         self.rooms = Rooms(db, self._accounts)
         """Who is in which group."""
         persons = Persons(db)

@@ -280,13 +280,12 @@ class Ledger:
 
 def _added(file: Path, data: bytes) -> int:
     """Add to a file, safe on the disk when this returns; returns its size."""
-    handle = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-    try:
-        os.write(handle, data)
-        os.fsync(handle)
-        return os.fstat(handle).st_size
-    finally:
-        os.close(handle)
+    # A full disk may take a part without a word; the buffer goes on until all is written, or raises.
+    with os.fdopen(os.open(file, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600), "ab") as opened:
+        opened.write(data)
+        opened.flush()
+        os.fsync(opened.fileno())
+        return os.fstat(opened.fileno()).st_size
 
 
 def write(file: Path, known: Known) -> int:
@@ -297,12 +296,10 @@ def write(file: Path, known: Known) -> int:
     data = "\n".join(lines).encode() + b"\n"
     part = file.with_name(f".{file.name}.part")
     part.unlink(missing_ok=True)
-    handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    try:
-        os.write(handle, data)
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as opened:
+        opened.write(data)
+        opened.flush()
+        os.fsync(opened.fileno())
     part.replace(file)
     return len(data)
 

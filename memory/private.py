@@ -6,6 +6,7 @@ never depends on the umask.
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,3 +57,15 @@ def tighten(folder: Path) -> list[Path]:
             continue
         tightened.append(path)
     return tightened
+
+
+def sync(path: Path) -> None:
+    """See to it that a file, or what is in a folder, is on the disk."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:  # A folder on Windows.
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

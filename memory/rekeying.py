@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from memory import engine
-from memory.backups import ENDING, seal_again, sync
+from memory.backups import ENDING, seal_again
 from memory.db import DATABASE_NAME, DatabaseError, inspect
 from memory.holding import HeldError, alone
+from memory.private import sync
 
 REKEYED: Final = ".rekey"
 """What is added to the name of a file while it is written anew."""

@@ -23,25 +23,16 @@ from memory.backups import Backup, BackupError
 from memory.clock import stamp
 from memory.db import Database, DatabaseError, inspect, migrations
 from memory.echoes import Echoes
-from memory.embedding import Embeddings
 from memory.erasing import Erasing
 from memory.erasures import Erasures
-from memory.facts import Facts
 from memory.holding import HeldError, alone
-from memory.journal import Journal
 from memory.ledger import COUNTED, Known, Standing, admission
 from memory.model import EVERYWHERE, SEQ_BITS, Account
-from memory.nulls import Nulls
 from memory.persons import Persons
 from memory.ports import Clock
-from memory.profile import Profile
-from memory.promises import Promises
-from memory.sealed import Segments
+from memory.private import sync
 from memory.sessions import Sessions
 from memory.stores import Stores
-from memory.timeline import Timeline
-from memory.traces import Traces
-from memory.waiting import Waits
 
 MARGIN: Final = 1 << 18
 """Numbers that are passed over where nobody knows how many were given out since: more than a person uses in years."""
@@ -67,19 +58,7 @@ class Reapplying:
         self._db = db
         self._clock = clock
         self._accounts = Accounts(db)
-        stores = Stores(
-            journal=Journal(db, self._accounts),
-            profile=Profile(db, self._accounts),
-            timeline=Timeline(db, self._accounts),
-            facts=Facts(db, self._accounts),
-            embeddings=Embeddings(db, self._accounts, None, clock),
-            traces=Traces(db, self._accounts),
-            promises=Promises(db, self._accounts),
-            waits=Waits(db),
-            segments=Segments(db),
-            nulls=Nulls(db),
-            db=db,
-        )
+        stores = Stores.over(db, self._accounts, None, clock)
         self._stores = stores
         self._persons = Persons(db)
         sessions = Sessions(db, timedelta(minutes=30))
@@ -378,7 +357,7 @@ def _take_place(new: Path, database: Path) -> None:
     for end in _ENDS[1:]:
         database.with_name(database.name + end).unlink(missing_ok=True)
     new.replace(database)
-    backups.sync(database.parent)
+    sync(database.parent)
 
 
 def _set_aside(database: Path, cleaned: Path | None, *, now: datetime) -> Path:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from memory import engine
+from memory.private import sync
 
 NOTES: Final = "scrub_changed"
 """Name of the temporary table in which changes are noted."""
@@ -122,7 +123,7 @@ class NewFile:
     def take_place(self) -> None:
         """Become the file; nobody may have the old one open."""
         self._target.replace(self._path)
-        _sync(self._path.parent)
+        sync(self._path.parent)
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
@@ -132,15 +133,4 @@ class NewFile:
 
     def _settle(self) -> None:
         """See to it that what was written is on the disk before anybody relies on it."""
-        _sync(self._target)
-
-
-def _sync(path: Path) -> None:
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except PermissionError:  # A folder on Windows.
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync(self._target)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
+from memory.accounts import Accounts
 from memory.db import Database
 from memory.embedding import Embeddings
 from memory.facts import Facts
 from memory.journal import Journal
 from memory.nulls import Nulls
+from memory.ports import Clock, Embedder
 from memory.profile import Profile
 from memory.promises import Promises
 from memory.sealed import Segments
@@ -42,6 +44,23 @@ class Stores:
     segments: Segments
     nulls: Nulls
     db: Database
+
+    @classmethod
+    def over(cls, db: Database, accounts: Accounts, embedder: Embedder | None, clock: Clock) -> Self:
+        """The stores of a database; vectors come from ``embedder``, from nowhere without one."""
+        return cls(
+            journal=Journal(db, accounts),
+            profile=Profile(db, accounts),
+            timeline=Timeline(db, accounts),
+            facts=Facts(db, accounts),
+            embeddings=Embeddings(db, accounts, embedder, clock),
+            traces=Traces(db, accounts),
+            promises=Promises(db, accounts),
+            waits=Waits(db),
+            segments=Segments(db),
+            nulls=Nulls(db),
+            db=db,
+        )
 
     @property
     def usage(self) -> Usage:

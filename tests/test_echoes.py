@@ -122,10 +122,12 @@ def trace(*ids: int, band: str = "full", window: tuple[int, ...] = ()) -> dict[s
     return {"recalled": recalled, "window": {"ids": list(window)}}
 
 
-async def told(house: House, chat: Chat, asked: Message, text: str, data: dict[str, object]) -> Message:
-    """A reply with a trace, after half an hour: in a talk of its own."""
-    line = Line("bot", "Recollect", house.clock.advance(minutes=1), text, "said", None, asked.id)
-    return await house.memory.answered(house.owner, chat, line, data)
+async def told(
+    house: House, chat: Chat, asked: Message, text: str, data: dict[str, object], *, owner: Account | None = None
+) -> Message:
+    """A reply to a question, of the house's owner or of ``owner``, with the trace of what it was given with."""
+    line = Line("bot", "Recollect", house.clock.advance(seconds=5), text, "said", None, asked.id)
+    return await house.memory.answered(owner or house.owner, chat, line, data | {"question": asked.id})
 
 
 @pytest.mark.parametrize("band", ["full", "always"])
@@ -150,11 +152,9 @@ async def test_an_answer_that_is_no_more_leads_to_what_another_member_was_told_a
     fact = await group.lin("My sister works for Zorblatt and is content there")
     house.clock.advance(hours=3)
     asked = (await house.hear("Where does she work?", chat=group.room)).message
-    line = Line("bot", "Recollect", house.clock(), "For Zorblatt.", "said", None, asked.id)
-    between = await house.memory.answered(house.owner, group.room, line, trace(fact.id))
+    between = await told(house, group.room, asked, "For Zorblatt.", trace(fact.id))
     question = (await house.hear("What was that?", owner=group.bo, chat=group.room)).message
-    line = Line("bot", "Recollect", house.clock(), "Zorblatt, I said.", "said", None, question.id)
-    await house.memory.answered(group.bo, group.room, line, trace(window=(asked.id, between.id)))
+    await told(house, group.room, question, "Zorblatt, I said.", trace(window=(asked.id, between.id)), owner=group.bo)
     await house.memory.unreply(house.owner, asked.id)
     assert await group.forget("sister") == 1
     await house.memory.run_due(now=house.clock.advance(minutes=11))
@@ -166,11 +166,9 @@ async def test_what_is_deleted_on_the_platform_takes_along_what_came_of_an_answe
     said = (await house.hear("On Saturday we went to Zorblatt", chat=group.room, id_="7")).message
     house.clock.advance(hours=8)
     await house.hear("Good evening.", chat=group.room)
-    line = Line("bot", "Recollect", house.clock(), "You went to Zorblatt.", "said", None, said.id)
-    again = await house.memory.answered(house.owner, group.room, line, trace() | {"question": said.id})
+    again = await told(house, group.room, said, "You went to Zorblatt.", trace())
     asked = (await house.hear("Where was that?", chat=group.room)).message
-    line = Line("bot", "Recollect", house.clock(), "Zorblatt.", "said", None, asked.id)
-    await house.memory.answered(house.owner, group.room, line, trace(window=(again.id,)))
+    await told(house, group.room, asked, "Zorblatt.", trace(window=(again.id,)))
     await house.memory.withdraw(house.owner, group.room, ["7"], now=house.clock())
     assert "zorblatt" not in house.everything().casefold()
 
@@ -178,7 +176,7 @@ async def test_what_is_deleted_on_the_platform_takes_along_what_came_of_an_answe
 async def test_what_an_answer_that_is_no_more_was_asked_leads_to_what_came_of_it(house: House) -> None:
     said = (await house.hear("On Saturday we went to Zorblatt")).message
     house.clock.advance(hours=8)
-    first = await told(house, house.chat, said, "How nice!", trace() | {"question": said.id})
+    first = await told(house, house.chat, said, "How nice!", trace())
     house.clock.advance(hours=8)
     asked = (await house.hear("And there?")).message
     await told(house, house.chat, asked, "A good place, this Zorblatt.", trace(first.id))
@@ -193,8 +191,7 @@ async def test_an_edit_takes_along_an_answer_given_anew_in_a_later_talk(group: G
     said = (await house.hear("On Saturday we went to Zorblatt", chat=group.room, id_="7")).message
     house.clock.advance(hours=8)
     await house.hear("Good evening.", chat=group.room)
-    line = Line("bot", "Recollect", house.clock(), "You went to Zorblatt.", "said", None, said.id)
-    await house.memory.answered(house.owner, group.room, line, trace() | {"question": said.id})
+    await told(house, group.room, said, "You went to Zorblatt.", trace())
     new = Line("user", "Lin", house.clock(), "On Saturday we stayed at home", platform_id="7")
     await house.memory.revise(house.owner, group.room, "7", new, now=house.clock())
     assert "zorblatt" not in house.everything().casefold()

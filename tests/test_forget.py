@@ -12,18 +12,13 @@ import numpy as np
 import pytest
 
 from memory import erasing
-from memory.embedding import Embeddings, spoken, text_hash
+from memory.embedding import spoken, text_hash
 from memory.forget import ErasureError, Forgetting, PickError, Plan
 from memory.journal import Line
 from memory.model import Account, Candidate, Citation, Message
-from memory.nulls import Nulls
 from memory.ports import Vector
-from memory.promises import Promises
-from memory.sealed import Segments
 from memory.sessions import Reach
 from memory.stores import Stores
-from memory.traces import Traces
-from memory.waiting import Waits
 from tests.conftest import Clock
 from tests.shelf import Shelf, forgetting
 
@@ -86,19 +81,7 @@ class World:
 @pytest.fixture
 async def world(tmp_path: Path, clock: Clock) -> AsyncIterator[World]:
     shelf = await Shelf.open(tmp_path / "r.db", clock)
-    stores = Stores(
-        shelf.journal,
-        shelf.profile,
-        shelf.timeline,
-        shelf.facts,
-        Embeddings(shelf.db, shelf.accounts, HashEmbedder(), clock),
-        Traces(shelf.db, shelf.accounts),
-        Promises(shelf.db, shelf.accounts),
-        Waits(shelf.db),
-        Segments(shelf.db),
-        Nulls(shelf.db),
-        shelf.db,
-    )
+    stores = Stores.over(shelf.db, shelf.accounts, HashEmbedder(), clock)
     yield World(shelf, stores, forgetting(shelf, stores))
     await shelf.db.close()
 

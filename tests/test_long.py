@@ -16,21 +16,16 @@ from memory import engine
 from memory.block import block
 from memory.clock import stamp
 from memory.db import migrations
-from memory.embedding import Embeddings, spoken, text_hash
+from memory.embedding import spoken, text_hash
 from memory.forget import Forgetting
 from memory.index import Indexes
 from memory.journal import Line
 from memory.model import Message, Recalled
-from memory.nulls import Nulls
 from memory.passages import chunks
 from memory.ports import Vector
-from memory.promises import Promises
 from memory.recall import Recall, RecallOptions
-from memory.sealed import Segments
 from memory.showing import LongHits, forms
 from memory.stores import Stores
-from memory.traces import Traces
-from memory.waiting import Waits
 from tests.conftest import Clock
 from tests.shelf import Shelf, fact, forgetting
 from tests.units import START
@@ -94,19 +89,7 @@ class World:
 
 def world_of(shelf: Shelf) -> World:
     embedder = Topics()
-    stores = Stores(
-        shelf.journal,
-        shelf.profile,
-        shelf.timeline,
-        shelf.facts,
-        Embeddings(shelf.db, shelf.accounts, embedder, shelf.clock),
-        Traces(shelf.db, shelf.accounts),
-        Promises(shelf.db, shelf.accounts),
-        Waits(shelf.db),
-        Segments(shelf.db),
-        Nulls(shelf.db),
-        shelf.db,
-    )
+    stores = Stores.over(shelf.db, shelf.accounts, embedder, shelf.clock)
     indexes = Indexes(stores)
     recall = Recall(stores, indexes, RecallSettings(timeout_seconds=2.0), len)
     gate = forgetting(shelf, stores)

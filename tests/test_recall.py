@@ -15,18 +15,13 @@ import pytest
 from config.settings import RecallSettings
 from memory.accounts import Chats
 from memory.block import block
-from memory.embedding import Embeddings, text_hash
+from memory.embedding import text_hash
 from memory.index import Indexes
 from memory.model import EVERYWHERE, Account, Candidate, Chat, Entry, Message, Recollection, Span
-from memory.nulls import Nulls
 from memory.ports import EmbedderUnavailable, Vector
-from memory.promises import Promises
 from memory.recall import Recall, RecallOptions
-from memory.sealed import Segments
 from memory.shipped import probe_texts, shipped_texts
 from memory.stores import Stores
-from memory.traces import Traces
-from memory.waiting import Waits
 from tests.conftest import Clock
 from tests.shelf import Shelf, cite, fact, profile
 
@@ -100,19 +95,7 @@ class World:
 
 
 def world_of(shelf: Shelf, embedder: Meanings | None, *, timeout: float = 2.0, most_bytes: int = 1 << 28) -> World:
-    stores = Stores(
-        journal=shelf.journal,
-        profile=shelf.profile,
-        timeline=shelf.timeline,
-        facts=shelf.facts,
-        embeddings=Embeddings(shelf.db, shelf.accounts, embedder, shelf.clock),
-        traces=Traces(shelf.db, shelf.accounts),
-        promises=Promises(shelf.db, shelf.accounts),
-        waits=Waits(shelf.db),
-        segments=Segments(shelf.db),
-        nulls=Nulls(shelf.db),
-        db=shelf.db,
-    )
+    stores = Stores.over(shelf.db, shelf.accounts, embedder, shelf.clock)
     indexes = Indexes(stores, most_bytes=most_bytes)
     return World(shelf, stores, indexes, Recall(stores, indexes, RecallSettings(timeout_seconds=timeout), len))
 

@@ -18,22 +18,14 @@ from config.settings import Settings
 from memory import Memory
 from memory.accounts import Accounts, Chats
 from memory.db import Database
-from memory.embedding import Embeddings
 from memory.facts import Facts
 from memory.journal import Journal, Line
 from memory.model import PRIVATE, Account, Candidate, Chat, Citation
-from memory.nulls import Nulls
 from memory.ports import Vector
-from memory.profile import Profile
-from memory.promises import Promises
-from memory.sealed import Segments
 from memory.sealing import Sealing
 from memory.sessions import Sessions
 from memory.shipped import Shipped
 from memory.stores import Stores
-from memory.timeline import Timeline
-from memory.traces import Traces
-from memory.waiting import Waits
 
 DIMENSIONS: Final = 1_024
 START: Final = datetime(2025, 1, 1, 8, tzinfo=UTC)
@@ -136,19 +128,7 @@ async def fill(path: Path, people: Sequence[str], facts: int, *, alike: bool = F
 
 def stores_in(database: Database, accounts: Accounts) -> Stores:
     """All stores of a file, with given vectors."""
-    return Stores(
-        journal=Journal(database, accounts),
-        profile=Profile(database, accounts),
-        timeline=Timeline(database, accounts),
-        facts=Facts(database, accounts),
-        embeddings=Embeddings(database, accounts, GivenVectors(), lambda: START),
-        traces=Traces(database, accounts),
-        promises=Promises(database, accounts),
-        waits=Waits(database),
-        segments=Segments(database),
-        nulls=Nulls(database),
-        db=database,
-    )
+    return Stores.over(database, accounts, GivenVectors(), lambda: START)
 
 
 async def _know(database: Database, accounts: Accounts, owner: Account, texts: Sequence[str]) -> None:
