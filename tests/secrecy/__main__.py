@@ -19,6 +19,7 @@ WORLD = 400
 
 
 def main(
+    *,
     operations: Annotated[int, typer.Option(help="How many, over all worlds.")] = 100_000,
     seed: Annotated[int, typer.Option(help="Seed of the first world; the next has the next.")] = 1,
     world: Annotated[int, typer.Option(help="Operations in one world.")] = WORLD,
