@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from tests.talk import NO_EMBEDDER, talking
 
 
 @pytest.fixture
-def trips(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+def trips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often the reader's thread was asked, pieces were written together, and single statements were run."""
     counted: Counter[str] = Counter()
     asked, together, statement = Reader._do, Writer.together, Writer._execute
@@ -37,7 +36,7 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     monkeypatch.setattr(Reader, "_do", counting_asked)
     monkeypatch.setattr(Writer, "together", counting_together)
     monkeypatch.setattr(Writer, "_execute", counting_statement)
-    yield counted
+    return counted
 
 
 async def test_a_turn_of_somebody_known_reads_in_seven_trips_and_writes_in_three(
