@@ -13,9 +13,11 @@ import statistics
 import sys
 import tempfile
 import time
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,8 +55,8 @@ QUESTIONS: Final = 2
 class Lag:
     """How late the event loop was at each look, ms; and how much of that its own thread was at work, CPU ms."""
 
-    late: list[float] = field(default_factory=list)
-    own: list[float] = field(default_factory=list)
+    late: array[float] = field(default_factory=partial(array, "d"))
+    own: array[float] = field(default_factory=partial(array, "d"))
 
     async def watch(self) -> None:
         """Look until cancelled."""
