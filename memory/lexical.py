@@ -101,32 +101,31 @@ class WordSearch:
         ``lot`` are their terms, ``counting`` those of them that count. The same as one by one, in a fifth of the time:
         next to none of the terms are known here, and what a term is worth depends on how many hold it alone.
         """
-        found = {term: hits for term in self._index.postings.known(_distinct(lot)) if (hits := self._lookup(term))}
-        doubt, others, of = smallness(self._count), background.holding, self._count + background.count - 1
-        worth: dict[int, float] = {}
-
-        def priced(terms: tuple[str, ...]) -> Iterator[tuple[_Found | None, float]]:
-            for term, counts in zip(terms, _weights(terms), strict=True):
-                hits = found.get(term)
-                holding = others[term] - 1 + (0 if hits is None else len(hits.hits.rows))
-                if holding not in worth:
-                    worth[holding] = idf(holding, of)
-                yield hits, (1 - doubt * (1 - counts)) * worth[holding]
-
-        for terms, some in zip(lot, counting, strict=True):
-            rows, covered, total = np.zeros(len(self._pool)), np.zeros(len(self._pool)), 0.0
-            for hits, weight in priced(some):
-                total += weight
-                if hits is not None:
-                    rows[hits.touched] += weight * hits.gain
-                    covered[hits.hits.rows] += weight
-            covered /= total or 1.0
-            if len(some) < len(terms):
-                whole = 0.0
-                for _, weight in priced(terms):
-                    whole += weight
-                covered, total = covered * (total / (whole or 1.0)), whole
-            yield Words(rows, covered, total)
+        distinct, counted, whole = _distinct(lot), _flat(counting, lot), _flat(lot, lot)
+        found = {term: hits for term in self._index.postings.known(distinct) if (hits := self._lookup(term))}
+        at = {place: found[term] for place, term in enumerate(distinct) if term in found} if found else {}
+        holding = _held(distinct, background)
+        for place, hits in at.items():
+            holding[place] += len(hits.hits.rows)
+        each, which = np.unique(holding, return_inverse=True)
+        of = self._count + background.count - 1
+        worth, doubt = np.array([idf(held, of) for held in each.tolist()])[which], smallness(self._count)
+        prices = counted.prices(worth, doubt)
+        totals, wholes = counted.sums(prices), whole.sums(whole.prices(worth, doubt))
+        hit: dict[int, list[tuple[_Found, float]]] = {}
+        for place in np.flatnonzero(np.isin(counted.terms, list(at))).tolist() if at else ():
+            term, message = int(counted.terms[place]), int(counted.messages[place])
+            hit.setdefault(message, []).append((at[term], float(prices[place])))
+        for message, (total, all_of_it) in enumerate(zip(totals.tolist(), wholes.tolist(), strict=True)):
+            rows, covered = np.zeros(len(self._pool)), np.zeros(len(self._pool))
+            for hits, weight in hit.get(message, ()):
+                rows[hits.touched] += weight * hits.gain
+                covered[hits.hits.rows] += weight
+            if message in hit:
+                covered /= total or 1.0
+                if len(counting[message]) < len(lot[message]):
+                    covered *= total / (all_of_it or 1.0)
+            yield Words(rows, covered, all_of_it if len(counting[message]) < len(lot[message]) else total)
 
     def sessions(self, terms: Sequence[str]) -> Column:
         """BM25 of the session that each row belongs to, for the same terms."""
@@ -146,6 +145,40 @@ class WordSearch:
 @lru_cache(maxsize=4_096)
 def _weights(terms: tuple[str, ...]) -> tuple[float, ...]:
     return tuple(weights(terms))
+
+
+class _Flat(NamedTuple):
+    """The terms of a lot of messages in one row: which each is, what it counts, and whose it is."""
+
+    terms: NDArray[np.intp]
+    counts: Column
+    messages: NDArray[np.intp]
+    size: int
+
+    def prices(self, worth: Column, doubt: float) -> Column:
+        """What each term is worth where the distinct ones are worth so much."""
+        return np.asarray((1 - doubt * (1 - self.counts)) * worth[self.terms])
+
+    def sums(self, prices: Column) -> Column:
+        """What the terms of each message are worth together."""
+        return np.bincount(self.messages, prices, self.size)
+
+
+@lru_cache(maxsize=32)
+def _flat(some: tuple[tuple[str, ...], ...], lot: tuple[tuple[str, ...], ...]) -> _Flat:
+    """The terms of ``some`` messages, each of them a place among the distinct ones of ``lot``."""
+    places = {term: place for place, term in enumerate(_distinct(lot))}
+    return _Flat(
+        np.array([places[term] for terms in some for term in terms], np.intp),
+        np.array([counts for terms in some for counts in _weights(terms)], np.float64),
+        np.repeat(np.arange(len(some)), [len(terms) for terms in some]),
+        len(some),
+    )
+
+
+def _held(terms: tuple[str, ...], background: Background) -> NDArray[np.intp]:
+    """How many texts of a background hold each term beside the one it is from."""
+    return np.fromiter((background.holding[term] for term in terms), np.intp, len(terms)) - 1
 
 
 @lru_cache(maxsize=16)

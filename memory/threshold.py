@@ -246,8 +246,12 @@ def said(words: Words, rows: int) -> Column:
 
     There every row is near every other, so that what stands beside the answer would pass for it.
     """
-    alone, doubt = words.covered / (SATURATION + 1), smallness(rows)
-    return np.asarray(doubt * alone + (1 - doubt) * words.rows / (words.highest or 1.0))
+    return _said(words.rows, words.covered, words.highest or 1.0, rows)
+
+
+def _said(scores: Column, covered: Column, highest: Column | float, rows: int) -> Column:
+    alone, doubt = covered / (SATURATION + 1), smallness(rows)
+    return np.asarray(doubt * alone + (1 - doubt) * scores / highest)
 
 
 def apart(cosine: Column, usual: Column | float, rows: int) -> Column:
@@ -300,9 +304,10 @@ class _WordsOf(NamedTuple):
     @classmethod
     def each(cls, found: Sequence[Words], tells: Mask, rows: int) -> _WordsOf:
         """Those of these messages."""
-        return cls(
-            np.stack([said(words, rows)[tells] for words in found]), np.stack([words.covered[tells] for words in found])
-        )
+        scores = np.stack([words.rows for words in found])[:, tells]
+        covered = np.stack([words.covered for words in found])[:, tells]
+        highest = np.array([words.highest or 1.0 for words in found])[:, np.newaxis]
+        return cls(_said(scores, covered, highest, rows), covered)
 
     def first(self, count: int) -> _WordsOf:
         """Those of the first messages alone."""
