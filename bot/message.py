@@ -135,6 +135,31 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
+class Sight:
+    """Who may see a room: ``everybody`` but those who are shut out (``but``), or only those let in (``by``).
+
+    The names mean something to the platform alone; nobody is named who sees what everybody does.
+    """
+
+    everybody: bool
+    by: frozenset[str] = frozenset()
+    but: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Sighted:
+    """Who may see the rooms of the server ``chat`` now, by the keys of the rooms; it may tell of some of them only.
+
+    Comes when the platform is up, and whenever somebody changes it there.
+    """
+
+    chat: ChatRef
+    rooms: Mapping[str, Sight] = field(repr=False)
+    at: datetime
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Press:
     """A person pressed a button (or typed what stands for it)."""
 
@@ -253,7 +278,7 @@ class AdapterError(Exception):
     """An adapter cannot work as configured; the text names the fix and holds no secret."""
 
 
-Update = Incoming | Press | Edited | Deleted | Moved | Left
+Update = Incoming | Press | Edited | Deleted | Moved | Left | Sighted
 Submit = Callable[[Update, Sink], Awaitable[None]]
 """Hands an update to the conversation. Returns once it is durable and queued, before it is answered: only then
 may an adapter tell its platform that it has the update. Never raises."""

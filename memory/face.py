@@ -39,7 +39,18 @@ from memory.ledger import Ledger
 from memory.linking import Linking
 from memory.lists import Lists
 from memory.merging import Merging
-from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, ProfileLine, Recollection
+from memory.model import (
+    PRIVATE,
+    Account,
+    Candidate,
+    Chat,
+    Decision,
+    Entry,
+    Event,
+    Message,
+    ProfileLine,
+    Recollection,
+)
 from memory.moving import Moves
 from memory.overview import Overviews
 from memory.pauses import Pauses
@@ -101,7 +112,7 @@ class Memory:
         self._sessions = Sessions(db, timedelta(minutes=settings.session.idle_minutes))
         self._runs = Runs(db)
         self._stores = Stores.over(db, self._accounts, embedder, clock)
-        self.rooms = Rooms(db, self._accounts)
+        self.rooms = Rooms(db, self._accounts, changed=self._moved_about)
         """Who is in which group."""
         persons = Persons(db)
         self._together = Together(self._accounts, persons, self.rooms, self._stores)
@@ -323,7 +334,7 @@ class Memory:
         """
         moved = await self._moves.move(platform, old_key, new_key)
         if moved:
-            self._indexes.clear()
+            self._moved_about()
         return moved
 
     async def newest_heard(self, platform: str) -> dict[tuple[str, str | None, bool], str]:
@@ -604,6 +615,10 @@ class Memory:
         self._db.tally("dropped", reason)
         return Decision("dropped", reason)
 
+    def _moved_about(self) -> None:
+        """Read every memory anew: where some may be used has changed."""
+        self._indexes.clear()
+
     async def _admit(
         self, owner: Account, chat: Chat, message: Message, found: Sequence[Candidate], *, asked_for: bool = False
     ) -> list[Decision]:
@@ -612,10 +627,8 @@ class Memory:
         async with self._db.transaction():
             if not await self._stores.journal.stands(owner, message):
                 return [self._dropped("withdrawn") for _ in found]
-            room = await self._chats.resolved(owner, chat)
-            decisions = await self._gate.admit(
-                owner, found, audience=room.audience, now=self._clock(), asked_for=asked_for
-            )
+            audience = PRIVATE if chat.private else await self._sessions.audience(owner, message.session)
+            decisions = await self._gate.admit(owner, found, audience=audience, now=self._clock(), asked_for=asked_for)
         if any(decision.closed or decision.reason == "held" for decision in decisions):
             self._indexes.forget(owner)
         if any(isinstance(decision.entry, ProfileLine) for decision in decisions):

@@ -101,12 +101,12 @@ class Oracle:
             return "" if mine or told else "it is somebody else's"
         if (room, marker.word) in self.spoken:
             return ""
+        if mine and marker.everywhere and not marker.fleeting:
+            return ""  # its owner opened it to every place, whichever of their accounts is there
         if (marker.account, room) in self.left:
             return "its author has left"
         if marker.room == room and not marker.private:
             return ""  # what was said in a group was heard by the group
-        if mine and marker.everywhere and not marker.fleeting:
-            return ""
         return "it was not said here" if mine else "it is somebody else's"
 
     def forgotten(self, texts: Iterable[str], *, states: Iterable[State] = ("gone",), what: str) -> None:
