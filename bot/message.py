@@ -161,7 +161,7 @@ class Sighted:
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """A person pressed a button (or typed what stands for it)."""
+    """A person pressed a button (or typed what stands for it); ``message_id`` is the message it was on, if one knows."""
 
     chat: ChatRef
     user_id: str
@@ -169,6 +169,7 @@ class Press:
     button_id: str
     at: datetime
     language: str | None = None
+    message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,8 @@ class Reply:
 
     ``private`` asks the platform to show it to that person alone. Where that means another place than the
     chat, the chat gets ``hint`` instead ("I have written to you privately"), or ``closed`` when the person
-    cannot be written to there ("open a private chat with me first"). ``files`` come behind the text.
+    cannot be written to there ("open a private chat with me first"). ``files`` come behind the text. One that is ``in_place``
+    takes the place of the message whose button was pressed, where there is one that can be changed.
     """
 
     text: str
@@ -204,6 +206,7 @@ class Reply:
     hint: str = ""
     closed: str = ""
     files: tuple[File, ...] = ()
+    in_place: bool = False
 
 
 @dataclass(frozen=True, slots=True)
