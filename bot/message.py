@@ -161,7 +161,7 @@ class Sighted:
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """A person pressed a button (or typed what stands for it); ``message_id`` is the message it was on, if one knows."""
+    """A person pressed a button (or typed what stands for it); ``message_id`` is the message it was on, if known."""
 
     chat: ChatRef
     user_id: str
