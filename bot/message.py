@@ -195,8 +195,8 @@ class Reply:
 
     ``private`` asks the platform to show it to that person alone. Where that means another place than the
     chat, the chat gets ``hint`` instead ("I have written to you privately"), or ``closed`` when the person
-    cannot be written to there ("open a private chat with me first"). ``files`` come behind the text. One that is ``in_place``
-    takes the place of the message whose button was pressed, where there is one that can be changed.
+    cannot be written to there ("open a private chat with me first"). ``files`` come behind the text. One
+    that is ``in_place`` takes the place of the message whose button was pressed, if that can be changed.
     """
 
     text: str

@@ -132,10 +132,15 @@ class Memory:
         self.merging = Merging(db, self._stores, self._indexes)
         """What was folded into one, and the way back."""
         self.pauses = Pauses(db, self._chats)
-        self.exports = Exports(
-            self._accounts, self._chats, self._stores, pauses=self.pauses, linked=self.linking.linked
-        )
         consents = Consents(db)
+        self.exports = Exports(
+            self._accounts,
+            self._chats,
+            self._stores,
+            pauses=self.pauses,
+            consents=consents,
+            linked=self.linking.linked,
+        )
         patience = timedelta(days=settings.privacy.ask_days)
         reserve = Reserve(self.pauses, consents, settings.privacy)
         self._gate = Gate(db, self._stores, reserve=reserve)
@@ -148,6 +153,7 @@ class Memory:
             gate=self._gate,
             reserve=reserve,
             pauses=self.pauses,
+            consents=consents,
         )
         """What is brought from elsewhere."""
         self._rezoning = Rezoning(db, self._accounts, self._stores.timeline, self._indexes)
