@@ -211,8 +211,12 @@ class Hearing:
             await rooms.removed(ref.platform, ref.key, at=left.at)
             return
         owner = await self._memory.known_account(ref.platform, left.user_id)
-        if owner is not None:
+        if owner is None:
+            return
+        if left.rooms is None:
             await rooms.left(owner, ref.key, at=left.at)
+        else:
+            await rooms.shut_out(owner, left.rooms, at=left.at)
 
     def _read(self, incoming: Incoming) -> tuple[Incoming, tuple[str, str] | None, bool]:
         """A message, the command it is, and whether it is to be answered and not remembered.

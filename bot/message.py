@@ -120,17 +120,20 @@ class Moved:
 class Left:
     """Somebody, or the bot itself (``user_id`` None), is no longer in the group ``chat``.
 
-    The chat may be a server ("guild:900"): then it is all of its channels.
+    The chat may be a server ("guild:900"): then it is all of its channels, or, with ``rooms``, those with these keys.
     """
 
     chat: ChatRef
     user_id: str | None
     at: datetime
     language: str | None = None
+    rooms: frozenset[str] | None = None
 
     def concerns(self, chat: ChatRef) -> bool:
         """Whether a chat is the group, a topic of it, or a channel of the server."""
         mine = self.chat.key
+        if self.rooms is not None:
+            return chat.platform == self.chat.platform and chat.key in self.rooms
         return chat.platform == self.chat.platform and (chat.key == mine or chat.key.startswith(f"{mine}/"))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -37,6 +37,11 @@ class Rooms:
         async with self._db.transaction():
             groups = await self._departures.leave(owner, key, at=at)
             await self._departures.give_up(owner, groups)
+
+    async def shut_out(self, owner: Account, keys: Collection[str], *, at: datetime) -> None:
+        """The owner is no longer in any of these groups; of those they were in this is what :meth:`left` does."""
+        for key in await self._departures.places(owner, keys):
+            await self.left(owner, key, at=at)
 
     async def removed(self, platform: str, key: str, *, at: datetime) -> None:
         """The bot is no longer in a group, or a server: nobody is with it there until they write to it again.

@@ -150,3 +150,24 @@ async def test_what_is_said_after_a_channel_was_opened_is_heard_after_that(
         talk.hold_sights.set()
         said, _ = await talk.message()
         assert said.text == "hello"
+
+
+async def test_who_loses_a_role_has_left_the_channels_that_only_it_lets_see(discord: DiscordServer) -> None:
+    place, other = discord.guild("staff"), discord.guild("elsewhere")
+    discord.allow_members()
+    async with talking(discord) as talk:
+        await discord.dispatch("GUILD_ROLE_CREATE", {"guild_id": place[0], "role": role("71")})
+        shut = (overwrite(place[0], sees=False), overwrite("71", sees=True))
+        await discord.dispatch("CHANNEL_UPDATE", channel_of(place, *shut))
+
+        async def now_has(*roles: str) -> None:
+            member = {"user": MARA.payload(), "roles": list(roles), "joined_at": None, "flags": 0}
+            await discord.dispatch("GUILD_MEMBER_UPDATE", {"guild_id": place[0], **member})
+
+        await now_has("71")
+        await now_has()
+        left, _ = await talk.next(Left)
+        key = f"guild:{place[0]}/{place[1]}"
+        assert left == Left(group(f"guild:{place[0]}"), MARA.id, talk.clock(), rooms=frozenset({key}))
+        assert left.concerns(group(key))
+        assert not left.concerns(group(f"guild:{other[0]}/{other[1]}"))

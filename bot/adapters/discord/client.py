@@ -21,7 +21,7 @@ from bot.adapters.discord.history import History
 from bot.adapters.discord.menu import is_current, menu
 from bot.adapters.discord.outlet import FAILED
 from bot.adapters.discord.quiet import named, report
-from bot.adapters.discord.sights import room, rooms
+from bot.adapters.discord.sights import closed_to, room, rooms
 from bot.delivery import Errands, Tempo
 from bot.message import ChatRef, CommandSpec, Deleted, Edited, Left, Seen, Sighted, Submit, Update
 
@@ -296,7 +296,19 @@ class Client(discord.Client):
         The SDK has no switch for it. Without READY there is no session, so that one may break it.
         """
         parsers = self._connection.parsers
+        # The SDK tells of changed members only those it keeps in mind, and it is to keep none.
+        parsers["GUILD_MEMBER_UPDATE"] = self._member_changed
         parsers.update({event: _contained(event, parse) for event, parse in parsers.items() if event != "READY"})
+
+    def _member_changed(self, data: Any) -> None:
+        """Hear that somebody has other roles now, perhaps, and tell which channels they may not see."""
+        guild = self.get_guild(int(data["guild_id"]))
+        if guild is None or data["user"].get("bot"):
+            return
+        member = discord.Member(data=data, guild=guild, state=self._connection)
+        if shut := closed_to(member):
+            left = Left(reading.server(guild.id), str(member.id), self._now(), rooms=shut)
+            self._chores.start(self._work.submit(left, self.answers.unasked(left.chat)))
 
     async def _publish_menu(self) -> None:
         """Register the slash commands if the application has others: creations are counted by the day."""

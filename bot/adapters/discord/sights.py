@@ -26,6 +26,15 @@ def room(channel: discord.abc.GuildChannel, me: int) -> dict[str, Sight]:
     return {reading.channel_chat(channel.guild.id, channel).key: _sight(channel, me)}
 
 
+def closed_to(member: discord.Member) -> frozenset[str]:
+    """The keys of the channels of their server that somebody may not see."""
+    return frozenset(
+        reading.channel_chat(member.guild.id, channel).key
+        for channel in member.guild.channels
+        if not isinstance(channel, discord.CategoryChannel) and not channel.permissions_for(member).view_channel
+    )
+
+
 def _sight(channel: discord.abc.GuildChannel, me: int) -> Sight:
     everyone = channel.guild.default_role
     for_all = channel.overwrites_for(everyone)
