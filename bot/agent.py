@@ -186,17 +186,19 @@ class Agent:
     async def respond(self, said: Sequence[Said], sink: Sink) -> None:
         """The way of what is in the journal now: rules, recall, window, model, reply, trace."""
         last = said[-1]
-        since = await self._memory.mark(last.owner)
-        media = await opened([m for one in said for m in one.incoming.media], self._media, self._count)
+        attached = [media for one in said for media in one.incoming.media]
+        # To open what is attached may take a while, in which something may be forgotten.
+        mark = await self._memory.mark(last.owner) if attached else None
+        media = await opened(attached, self._media, self._count)
+        ids = [one.message.id for one in said]
+        opening = await self._memory.opening(last.owner, last.chat, now=last.incoming.at, limit=WINDOW_LINES, but=ids)
+        earlier, since = opening.window, opening.since if mark is None else mark
         turn = Exchange(tuple(said), media, TurnTrace(last.message.id, last.chat), since)
         if turn.is_empty:
             await self._finish(turn, sink, Answer(unseen(media, last.owner.language)))
             return
         receipt = await self._learn(turn)
-        earlier = await self._memory.window(
-            turn.owner, turn.chat, now=last.incoming.at, limit=WINDOW_LINES, but=turn.ids
-        )
-        turn.trace.found = await self._recall(turn, earlier)
+        turn.trace.found = await self._recall(turn, earlier, opening.session)
         answer = await self._ask(turn, earlier, sink)
         zone = await self._commands.zone_question(turn.owner, turn.chat, turn.trace.learned)
         doubt = None if zone or not self._is_whole(answer) else await self._doubt(turn)
@@ -251,7 +253,7 @@ class Agent:
             return phrase("pause.not_kept", owner.language)
         return phrase("chat.receipt", owner.language, kept=turn.trace.kept, noted=turn.trace.noted)
 
-    async def _recall(self, turn: Exchange, earlier: list[Message]) -> Recollection:
+    async def _recall(self, turn: Exchange, earlier: list[Message], session: int | None) -> Recollection:
         text = turn.words
         if is_blank(text) or is_small_talk(text):
             return Recollection(notes=("small talk",))
@@ -266,7 +268,9 @@ class Agent:
         try:
             with _timed(turn.trace, "recall"):
                 now = turn.last.incoming.at
-                return await self._memory.recall(turn.owner, text, room=turn.chat, now=now, options=options)
+                return await self._memory.recall(
+                    turn.owner, text, room=turn.chat, now=now, options=options, session=session
+                )
         except DatabaseError:
             log.exception("nothing could be recalled")
             return Recollection(notes=("database",))

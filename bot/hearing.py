@@ -107,17 +107,18 @@ class Hearing:
 
     async def meet(self, update: Incoming | Press, text: str = "") -> tuple[Account, Chat]:
         """Who speaks, and where; ``text`` may show that they have gone over to another language."""
-        owner = await self._memory.account(
-            update.chat.platform,
-            update.user_id,
-            name=one_line(update.name),
-            language=language_of(update),
-            zone=self._zone,
-        )
+        there, name = update.chat, one_line(update.name)
+        known = await self._memory.acquainted(there.platform, update.user_id, there.key, name=name, thread=there.thread)
+        if known is None:
+            owner = await self._memory.account(
+                there.platform, update.user_id, name=name, language=language_of(update), zone=self._zone
+            )
+            chat = await self._memory.chat(owner, there.key, private=there.private, thread=there.thread)
+        else:
+            owner, chat = known
         if not owner.language_fixed and (language := _gone_over(text, owner, update)) is not None:
             await self._memory.speaks(owner, language)
             owner = replace(owner, language=language)
-        chat = await self._memory.chat(owner, update.chat.key, private=update.chat.private, thread=update.chat.thread)
         return owner, chat
 
     async def _heard(self, incoming: Incoming) -> Said | None:

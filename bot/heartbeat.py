@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -12,10 +14,10 @@ FILE: Final = "alive"
 """Name of the file in the data folder."""
 EVERY_SECONDS: Final = 30.0
 """Pause between two touches; the Dockerfile calls two minutes without one dead."""
-
-
 DEAD_SECONDS: Final = 120.0
 """Age of the file from which on the bot counts as dead, here and in the Dockerfile."""
+
+log: Final = logging.getLogger(__name__)
 
 
 def age(folder: Path, *, now: datetime) -> float | None:
@@ -28,11 +30,23 @@ def age(folder: Path, *, now: datetime) -> float | None:
 
 
 async def beat(folder: Path, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-    """Touch ``folder``/alive every half minute until cancelled, then take it away."""
+    """Touch ``folder``/alive every half minute until cancelled, then take it away.
+
+    A touch that fails, as on a full disk, is told once and tried again: the bot lives on, and so must its sign of it.
+    """
     file = folder / FILE
+    failing = False
     try:
         while True:
-            file.touch(mode=0o600)
+            try:
+                file.touch(mode=0o600)
+            except OSError as error:
+                if not failing:
+                    log.warning("the heartbeat cannot be written, it is tried again: %s", error.strerror)
+                failing = True
+            else:
+                failing = False
             await sleep(EVERY_SECONDS)
     finally:
-        file.unlink(missing_ok=True)
+        with suppress(OSError):  # a file nobody can take away grows old by itself
+            file.unlink(missing_ok=True)

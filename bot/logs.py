@@ -11,6 +11,7 @@ import logging
 import logging.handlers
 import os
 import re
+import sys
 import traceback
 from base64 import b64encode
 from collections import deque
@@ -125,7 +126,37 @@ class Brief(Discreet):
         return ""
 
 
-class _Private(logging.handlers.RotatingFileHandler):
+class _Tactful(logging.Handler):
+    """A handler that tells of a line it could not write without that line.
+
+    Python's own way is to print the line, its arguments and a traceback, with every secret in them.
+    """
+
+    _lost = _losing = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line; once one is written, the next loss is told anew."""
+        self._lost = False
+        super().emit(record)
+        self._losing = self._lost
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Say on stderr what kind of thing went wrong, once for all lines that are lost in a row."""
+        del record
+        self._lost = True
+        error = sys.exception()
+        if self._losing or error is None or sys.stderr is None:
+            return
+        why = f": {error.strerror}" if isinstance(error, OSError) and error.strerror else ""
+        with suppress(OSError, ValueError):  # stderr is full or closed, too
+            sys.stderr.write(f"The log cannot be written, lines are lost ({type(error).__name__}{why})\n")
+
+
+class _Console(_Tactful, logging.StreamHandler[TextIO]):
+    """A log on a stream."""
+
+
+class _Private(_Tactful, logging.handlers.RotatingFileHandler):
     """A log that is its owner's alone, each new file of it too, whatever the umask; a link in its place is refused."""
 
     def _open(self) -> TextIOWrapper:
@@ -237,7 +268,7 @@ def _passwords(address: str) -> Iterator[str]:
 
 
 def _to(console: TextIO, formatter: Discreet) -> logging.Handler:
-    handler = logging.StreamHandler(console)
+    handler = _Console(console)
     handler.addFilter(lambda record: record.name != _TELLS_ITSELF)
     handler.setFormatter(formatter)
     return handler

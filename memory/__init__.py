@@ -19,7 +19,7 @@ from memory.calibrating import Calibration
 from memory.census import Census, Numbers, Told, looking
 from memory.consenting import Choice, Question, Stand
 from memory.corrections import AlreadyAskedError, Disputed
-from memory.db import DATABASE_NAME, DamagedError, DatabaseError, inspect
+from memory.db import DamagedError, DatabaseError
 from memory.doubts import Doubt, Holds
 from memory.engine import KeyRefused
 from memory.engine import keyed as file_keyed
@@ -33,6 +33,7 @@ from memory.jobs import last_runs
 from memory.journal import Line
 from memory.lexicon import is_question
 from memory.lists import Listed, Page
+from memory.opening import DATABASE_NAME, inspect
 from memory.overview import Overview, next_time
 from memory.private import loose as loose_files
 from memory.reasons import Explained, Fate, Reason, rests_on_memory

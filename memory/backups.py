@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 from memory import engine
-from memory.db import DatabaseError, inspect
+from memory.db import DatabaseError
 from memory.holding import Held, HeldError
+from memory.opening import inspect
 from memory.private import sync
 
 ENDING: Final = ".sha256"

@@ -17,9 +17,10 @@ from typing import Any, Final
 
 from memory import engine
 from memory.clock import moment, stamp
-from memory.db import DatabaseError, migrations
+from memory.db import DatabaseError
 from memory.jobs import JobRun, runs_in
 from memory.model import SEQ_BITS
+from memory.opening import migrations
 from memory.usage import Spent, UsageKind, day_of_utc
 
 STORES: Final = ("profile", "timeline", "facts")

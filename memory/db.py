@@ -1,8 +1,7 @@
-"""One SQLite file: one writer, one reader, short transactions, numbered migrations.
+"""One SQLite file: one writer, one reader, short transactions.
 
-The only place that opens connections. Stores hand in SQL; this file sees to it that writes queue up
-behind one another, that a cancelled task leaves no half transaction, and that a file which is
-damaged, foreign or from a newer version is refused before anything in it is touched.
+Stores hand in SQL; this file sees to it that writes queue up behind one another, and that a cancelled task leaves
+no half transaction. What the file must be before that: :mod:`memory.opening`.
 """
 
 from __future__ import annotations
@@ -10,34 +9,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import sqlite3
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
-from importlib import resources
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from memory import engine
+from memory import engine, opening
 from memory.holding import Held, HeldError
-from memory.private import refuse_link, tighten
+from memory.opening import BUSY_SECONDS
 from memory.reader import Reader
 from memory.scrubbing import FEW, MOST_ROUNDS, NOTES, NewFile, discard, forgetting_notes, keys, noting
-from memory.trouble import RESCUE, DamagedError, DatabaseError, is_trouble, trouble
+from memory.trouble import DamagedError, DatabaseError, is_trouble, trouble
 from memory.watching import NOTE, triggers
 from memory.writer import Outcome, Work, Writer
 
 __all__ = [
-    "APPLICATION_ID",
     "BUSY_SECONDS",
-    "DATABASE_NAME",
-    "PAGE_BYTES",
     "DamagedError",
     "Database",
     "DatabaseError",
-    "inspect",
-    "migrations",
 ]
 
 log = logging.getLogger(__name__)
@@ -46,14 +38,8 @@ T = TypeVar("T")
 Tally = tuple[str, str]
 """What is counted, and its label: ("written", "facts"). Words of ours, nobody's."""
 
-APPLICATION_ID: Final = 0x7EC011EC
-"""Written into the file header, so that no other program's database is ever migrated."""
-DATABASE_NAME: Final = "recollect.db"
-"""Name of the file in the data folder."""
-BUSY_SECONDS: Final = 10.0
 PATIENCE_MS: Final = 200
 """How long a rewritten file waits for another process to let go of the old one."""
-PAGE_BYTES: Final = engine.PAGE_BYTES
 _CLOSED: Final[tuple[type[Exception], ...]] = (*engine.ERROR, DamagedError, ValueError)
 """What a trip ends with that comes to nothing: the connection is closed, or the file damaged."""
 MOST_TOGETHER: Final = 32
@@ -94,7 +80,7 @@ class Database:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 held = Held(path.parent)
                 undo.callback(held.release)
-                await asyncio.to_thread(_prepare, path)
+                await asyncio.to_thread(opening.prepare, path)
                 writer = await _connect(path)
             except HeldError:
                 raise DatabaseError(f"A restore is under way in {path.parent}: start again when it is done.") from None
@@ -359,7 +345,7 @@ class Database:
             if not placed:
                 log.warning("%s is open elsewhere, too: it is rewritten in place, and writes wait", self.path)
                 await self._vacuum()
-            await asyncio.to_thread(_drop_copies, self.path)
+            await asyncio.to_thread(opening.drop_copies, self.path)
 
     async def _rewrite(self, new: NewFile, tables: Mapping[str, str]) -> bool:
         """Write a new file and put it in the place of the old one; False when somebody else has that open."""
@@ -477,140 +463,3 @@ async def _connect(path: Path) -> Writer:
         # Fetched to the end: a statement left open would forbid the VACUUM of an erasure.
         await connection.execute_fetchall(f"PRAGMA {pragma}")
     return connection
-
-
-def migrations() -> list[tuple[int, str, str]]:
-    """The shipped migrations as (number, file name, SQL), in order."""
-    files = [f for f in resources.files("memory.migrations").iterdir() if f.name.endswith(".sql")]
-    return sorted((int(f.name.split("_")[0]), f.name, f.read_text("utf-8")) for f in files)
-
-
-def _prepare(path: Path) -> None:
-    """Check the file, then migrate it, each migration in one transaction with its number."""
-    steps = migrations()
-    refuse_link(path)
-    for loose in tighten(path.parent):
-        log.warning("%s could be read by others on this machine; now it is its owner's alone", loose)
-    version = inspect(path)
-    discard(path)
-    due = [step for step in steps if step[0] > version]
-    if not due:
-        return
-    if version:
-        _copy(path, path.with_suffix(f".v{version}.bak"))
-    if not path.exists():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    with contextlib.closing(engine.connect(path, timeout=BUSY_SECONDS)) as connection:
-        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # Only a new file takes it.
-        for number, name, sql in due:
-            log.info("migrating %s to version %d (%s)", path, number, name)
-            marks = f"PRAGMA user_version = {number}; PRAGMA application_id = {APPLICATION_ID};"
-            script = f"BEGIN IMMEDIATE; {sql}; {marks} COMMIT;"
-            try:
-                connection.executescript(script)
-            except engine.ERROR as error:
-                connection.rollback()
-                raise DatabaseError(f"{path}: migration {name} failed ({error}); the file is as before.") from error
-
-
-def _drop_copies(path: Path) -> None:
-    """Remove what migrations and restores have left beside the file: it may hold what is erased since."""
-    for pattern in (f"{path.stem}.v*.bak", f"{path.stem}.replaced-*.db*"):
-        for copy in path.parent.glob(pattern):
-            copy.unlink()
-
-
-def _copy(path: Path, copy: Path) -> None:
-    """Copy a database whole, what its log holds included, for its owner's eyes only."""
-    copy.unlink(missing_ok=True)
-    os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    with (
-        contextlib.closing(engine.connect(path)) as source,
-        contextlib.closing(engine.connect(copy)) as target,
-    ):
-        source.backup(target)
-
-
-def inspect(path: Path) -> int:
-    """Version of the file at ``path``, 0 for one that is new; it is only read.
-
-    Raises DatabaseError when it is damaged, another program's, or newer than this one.
-    """
-    newest = migrations()[-1][0]
-    if not path.exists() or path.stat().st_size == 0:
-        return 0
-    # Without a log beside it the file can be read as it is; a plain read-only open would leave a log behind.
-    log_file = path.with_name(f"{path.name}-wal")
-    how = "mode=ro" if log_file.exists() and log_file.stat().st_size else "mode=ro&immutable=1"
-    try:
-        with contextlib.closing(engine.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as connection:
-            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-            owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
-            health = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
-            lacking = _lacking(connection) if version == newest else ""
-    except engine.DATABASE as error:
-        found = trouble(path, error)
-        if not isinstance(found, DamagedError):
-            raise found from error
-        raise DamagedError(f"{path} {_unreadable(path, error)}") from error
-    if health != "ok":
-        raise DamagedError(f"{path} is damaged ({health}). Nothing was changed. {RESCUE}")
-    if owner != APPLICATION_ID:
-        raise DatabaseError(f"{path} belongs to another program. Set data_dir to a folder of its own.")
-    if version > newest:
-        raise DatabaseError(
-            f"{path} was written by a newer Recollect (version {version}, this one knows {newest}). Nothing was "
-            "changed. Update Recollect."
-        )
-    if lacking:
-        raise DatabaseError(
-            f"{path} has the version of this Recollect, but not its tables ({lacking}). Nothing was changed. Restore a "
-            "backup, or undo what another program did to it."
-        )
-    return version
-
-
-def _columns(connection: engine.Opened) -> dict[str, list[str]]:
-    """The columns of each table."""
-    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    return {name: [column[1] for column in connection.execute(f"PRAGMA table_info({name})")] for (name,) in tables}
-
-
-@cache
-def _expected() -> Mapping[str, Sequence[str]]:
-    """What a file of the newest version has."""
-    with contextlib.closing(engine.connect(":memory:", key="")) as connection:
-        for _, _, sql in migrations():
-            connection.executescript(sql)
-        return _columns(connection)
-
-
-def _lacking(connection: engine.Opened) -> str:
-    """What a file that should be of the newest version lacks of it, "" for nothing."""
-    there = _columns(connection)
-    lacking = (
-        f"no table {table}" if table not in there else f"no {column} in {table}"
-        for table, columns in _expected().items()
-        for column in columns
-        if column not in there.get(table, ())
-    )
-    return next(lacking, "")
-
-
-def _unreadable(path: Path, error: Exception) -> str:
-    """Why a file cannot be read, and what to do."""
-    if engine.keyed() and engine.looks_open(path):
-        return (
-            "is not encrypted, and RECOLLECT_KEY is set. Nothing was changed. Encrypt it with `python -m bot rekey`, "
-            "or take RECOLLECT_KEY away."
-        )
-    if engine.keyed():
-        return (
-            "is damaged or no SQLite database, or encrypted with another key. Nothing was changed. Set "
-            "RECOLLECT_KEY to the key it was written with; if that is the right one, restore a backup."
-        )
-    return (
-        f"is damaged or no SQLite database ({error}). Nothing was changed. {RESCUE} If it is encrypted, set "
-        "RECOLLECT_KEY."
-    )

@@ -258,7 +258,8 @@ class Distiller:
     async def _write(self, task: _Task, items: list[Item], *, tokens: int = 0) -> DistilReport:
         owner, batch, evidence = task.owner, task.batch, task.briefing.evidence
         candidates, drops = await off_loop(lambda: _prove(items, evidence), size=len(items) * ROWS_A_CLAIM)
-        async with self._db.transaction():
+
+        async def writing() -> DistilReport | list[Decision]:
             if stale := await self._stale(task, tokens=tokens):
                 return stale
             # Asked again: a group may have been joined with another while the model was awaited.
@@ -267,6 +268,11 @@ class Distiller:
             await self._sessions.finish(owner, batch.session, task.briefing.reach)
             for reason, count in drops.items():
                 self._db.tally("dropped", reason, count)
+            return decisions
+
+        decisions = await self._db.written(writing)
+        if isinstance(decisions, DistilReport):
+            return decisions
         drops.update(decision.reason for decision in decisions if decision.action == "dropped")
         if items:
             log.info("session %d: %d items proposed, dropped %s", batch.session, len(items), dict(drops))
@@ -337,9 +343,12 @@ class Distiller:
     async def _fail(self, task: _Task, reason: str, *, counts: bool) -> None:
         owner, batch = task.owner, task.batch
         retry_at = self._clock() + PAUSE * 2 ** min(batch.attempts - 1, MOST_DOUBLINGS)
-        async with self._db.transaction():
+
+        async def writing() -> None:
             if await self._sessions.holds(owner, batch):
                 await self._sessions.fail(owner, batch.session, reason=reason, retry_at=retry_at, counts=counts)
+
+        await self._db.written(writing)
 
     async def _let_go(self, task: _Task, session: Session) -> None:
         """Give the lines back as they were claimed, if they are still ours."""

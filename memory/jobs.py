@@ -17,7 +17,8 @@ from structlog.contextvars import bound_contextvars
 
 from memory import engine
 from memory.clock import moment, stamp
-from memory.db import Database, DatabaseError, inspect, migrations
+from memory.db import Database, DatabaseError
+from memory.opening import inspect, migrations
 
 log = logging.getLogger(__name__)
 

@@ -246,7 +246,10 @@ class Recall:
         return ordered
 
     def shelf(self, owner: Account, options: RecallOptions, *, settled: bool) -> Shelf:
-        """An empty list, as long as the budget; ``settled``: its order stays, and a day is told once for a run."""
+        """An empty list, as long as the budget.
+
+        ``settled`` says that its order stays, so that a day is told once for a run.
+        """
 
         def cost(unit: Recalled, before: Recalled | None) -> int:
             return self._count(f"{line(unit, owner, before=before if settled else None)}\n")

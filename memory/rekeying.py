@@ -14,8 +14,9 @@ from typing import Final
 
 from memory import engine
 from memory.backups import ENDING, seal_again
-from memory.db import DATABASE_NAME, DatabaseError, inspect
+from memory.db import DatabaseError
 from memory.holding import HeldError, alone
+from memory.opening import DATABASE_NAME, inspect
 from memory.private import sync
 
 REKEYED: Final = ".rekey"

@@ -21,13 +21,14 @@ from memory import backups, engine, ledger
 from memory.accounts import Accounts
 from memory.backups import Backup, BackupError
 from memory.clock import stamp
-from memory.db import Database, DatabaseError, inspect, migrations
+from memory.db import Database, DatabaseError
 from memory.echoes import Echoes
 from memory.erasing import Erasing
 from memory.erasures import Erasures
 from memory.holding import HeldError, alone
 from memory.ledger import COUNTED, Known, Standing, admission
 from memory.model import EVERYWHERE, SEQ_BITS, Account
+from memory.opening import inspect, migrations
 from memory.persons import Persons
 from memory.ports import Clock
 from memory.private import sync

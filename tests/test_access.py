@@ -10,8 +10,9 @@ import pytest
 
 from bot.message import ChatRef, Deleted, Edited, Incoming, Media, Moved
 from config.settings import AccessSettings
-from memory import db as database
+from memory import DATABASE_NAME, opening
 from memory.access import LASTS, MOST_ASKING, REFUSED_FOR, TRIES, TRIES_WITHIN
+from memory.db import Database
 from tests.conftest import Clock
 from tests.servers.openai_server import OpenAIServer
 from tests.talk import PLATFORM, Screen, Talk, talking
@@ -343,11 +344,11 @@ async def test_the_first_code_tells_the_operator_what_to_type(data_dir: Path, cl
 async def test_an_update_locks_nobody_out_who_had_talked_before(
     data_dir: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = [step for step in database.migrations() if step[1] < "0021"]
+    before = [step for step in opening.migrations() if step[1] < "0021"]
     with monkeypatch.context() as patch:
-        patch.setattr(database, "migrations", lambda: before)
-        await (await database.Database.open(data_dir / database.DATABASE_NAME)).close()
-    with sqlite3.connect(data_dir / database.DATABASE_NAME) as raw:
+        patch.setattr(opening, "migrations", lambda: before)
+        await (await Database.open(data_dir / DATABASE_NAME)).close()
+    with sqlite3.connect(data_dir / DATABASE_NAME) as raw:
         for platform, user in (("telegram", "1001"), ("discord", "7"), ("console", "me")):
             raw.execute(
                 "INSERT INTO accounts (platform, user_id, name, created_at) VALUES (?, ?, 'Lin', 5)", (platform, user)

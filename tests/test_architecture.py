@@ -23,9 +23,9 @@ STORES = tuple(
     for name in (
         "accounts", "admissions", "apart", "backups", "census", "consents", "db", "departures", "disclosing",
         "embedding", "engine", "entries", "erasures", "facts", "fleeting", "jobs", "journal", "ledger", "moving",
-        "nulls", "origins", "pages", "pauses", "persons", "profile", "promises", "reader", "rekeying", "restoring",
-        "scrubbing", "sealed", "sessions", "space", "tallies", "timeline", "traces", "trouble", "usage", "waiting",
-        "wanting", "watching", "writer",
+        "nulls", "opening", "origins", "pages", "pauses", "persons", "profile", "promises", "reader", "rekeying",
+        "restoring", "scrubbing", "sealed", "sessions", "space", "tallies", "timeline", "traces", "trouble", "usage",
+        "waiting", "wanting", "watching", "writer",
     )
 )  # fmt: skip
 """The files that speak SQL."""

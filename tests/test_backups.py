@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from bot.cli import cli
 from memory import DATABASE_NAME, BackupError, backups, engine
-from memory.db import PAGE_BYTES
 from memory.holding import Held
+from memory.opening import PAGE_BYTES
 from tests.conftest import Clock
 from tests.house import housed
 from tests.talk import talking

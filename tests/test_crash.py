@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from memory.backups import name_at
 from tests.crash.moving import Migration
 from tests.crash.people import END
 from tests.crash.story import IDLE, PEOPLE, Story
 from tests.crash.table import table
+from tests.crash.verdict import Folder
 from tests.faults import Nursery
 from tests.seeds import SEED
 
@@ -60,3 +63,16 @@ async def test_a_stop_lets_the_answer_under_way_and_the_distillation_end(nursery
         facts = story.remains.of_a_copy("SELECT text FROM facts")
         assert [story.said[0].word in text for (text,) in facts] == [True]
         assert story.remains.of_a_copy("SELECT count(*) FROM session_members WHERE not_before > 0") == [(0,)]
+
+
+def test_a_byte_of_what_is_erased_is_noticed_in_every_file_the_backups_too(tmp_path: Path) -> None:
+    """Only the backups that were there when it was erased may hold it, until the bot starts and cleans them."""
+    folder = Folder(tmp_path)
+    names = [name_at(datetime(2026, 3, day, tzinfo=UTC)) for day in (2, 3)]
+    for file in (folder.data / "recollect.db-wal", *(folder.copies / name for name in names)):
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(b"\x00\x01zogaaaaa\xff")
+    older, newer = folder.backups()
+    assert folder.holding("zogaaaaa", but={older}) == [newer.name, "recollect.db-wal"]
+    assert folder.holding("zogaaaaa", but=set()) == [older.name, newer.name, "recollect.db-wal"]
+    assert folder.holding("zogaaaab", but=set()) == []

@@ -14,9 +14,10 @@ from unittest.mock import patch
 
 import pytest
 
-from memory import Line, engine
+from memory import Line, engine, opening
 from memory import db as database
-from memory.db import APPLICATION_ID, Database, DatabaseError, migrations
+from memory.db import Database, DatabaseError
+from memory.opening import APPLICATION_ID, migrations
 from memory.scrubbing import NewFile, target_of
 from tests.conftest import Clock
 from tests.house import housed
@@ -196,7 +197,7 @@ async def test_f06_a_failing_migration_leaves_the_file_as_it_was_and_a_copy_besi
     await opened.close()
     last = migrations()[-1][0]
     broken = [*migrations(), (last + 1, "9999_broken.sql", "CREATE TABLE half (x); SELECT no_such_thing;")]
-    monkeypatch.setattr(database, "migrations", lambda: broken)
+    monkeypatch.setattr(opening, "migrations", lambda: broken)
     with pytest.raises(DatabaseError, match=r"9999_broken\.sql"):
         await Database.open(path)
     monkeypatch.undo()
@@ -217,7 +218,7 @@ async def test_f06_a_migration_keeps_every_row(tmp_path: Path, monkeypatch: pyte
     last = migrations()[-1][0]
     step = (last + 1, "9999_more.sql", "ALTER TABLE job_runs ADD COLUMN more TEXT NOT NULL DEFAULT 'x';")
     with monkeypatch.context() as patch:
-        patch.setattr(database, "migrations", lambda: [*migrations(), step])
+        patch.setattr(opening, "migrations", lambda: [*migrations(), step])
         again = await Database.open(path)
         (row,) = await again.fetch("SELECT name, more FROM job_runs")
         assert tuple(row) == ("早", "x")
@@ -242,7 +243,7 @@ FILLED = (
 async def test_f06_a_file_of_version_1_is_carried_over_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "r.db"
     with monkeypatch.context() as patch:
-        patch.setattr(database, "migrations", lambda: migrations()[:1])
+        patch.setattr(opening, "migrations", lambda: migrations()[:1])
         await (await Database.open(path)).close()
     with engine.connect(path) as raw:
         for statement in FILLED:
@@ -272,7 +273,7 @@ async def test_what_version_1_knew_is_edited_deleted_and_moved_like_anything_new
 ) -> None:
     path = tmp_path / "r.db"
     with monkeypatch.context() as patch:
-        patch.setattr(database, "migrations", lambda: migrations()[:1])
+        patch.setattr(opening, "migrations", lambda: migrations()[:1])
         await (await Database.open(path)).close()
     with engine.connect(path) as raw:
         for statement in FILLED:

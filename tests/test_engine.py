@@ -16,7 +16,8 @@ from bot.cli import cli
 from config.settings import SettingsError, load
 from memory import DATABASE_NAME, DatabaseError, engine, inspect
 from memory.backups import take, verify
-from memory.db import Database, _copy
+from memory.db import Database
+from memory.opening import copy
 from memory.rekeying import new_key, rekey
 from tests.conftest import Clock
 from tests.house import housed
@@ -86,7 +87,7 @@ async def test_with_a_key_no_file_holds_a_word_at_any_time(data_dir: Path, clock
             assert await house.known() == [f"I live in {WORD.title()}"]
             assert holding(data_dir) == []
             take(path, data_dir / "backups" / "a.db", now=clock())
-            _copy(path, data_dir / "recollect.v1.bak")
+            copy(path, data_dir / "recollect.v1.bak")
             assert holding(data_dir) == []
             assert verify(data_dir / "backups" / "a.db").counts["journal"] == 1
             assert inspect(data_dir / "recollect.v1.bak") == inspect(path)

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.conftest import Clock
+from memory.db import Database
+from tests.conftest import KEY, Clock
 from tests.servers.openai_server import OpenAIServer, Request
 from tests.talk import Door, Talk, talking
 from tests.test_forget_forms import holding
@@ -94,6 +95,29 @@ async def test_the_old_window_tells_it_in_no_other_words(data_dir: Path, clock: 
         stored = talk.everything_stored()
         assert SECRET not in stored
         assert PARAPHRASE not in stored
+        assert holding(data_dir, SECRET) == []
+
+
+@pytest.mark.skipif(bool(KEY), reason="no byte of an encrypted file can be read")
+async def test_the_search_through_the_bytes_would_find_what_no_table_holds_any_more(
+    data_dir: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program is broken here, so that the tests above are seen to look: the file is not rewritten."""
+
+    async def nothing(_: Database) -> None: ...
+
+    async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
+        server.on(reply="Well.")
+        await talk.say(f"Every evening I have to swallow my {SECRET}, the doctor says.")
+        monkeypatch.setattr(Database, "scrub", nothing)
+        await talk.say(f"/forget {SECRET}")
+        await yes(talk)
+        clock.advance(minutes=11)
+        await talk.app.tick()
+        assert SECRET not in talk.everything_stored()
+        assert holding(data_dir, SECRET) != []
+        monkeypatch.undo()
+        await talk.app.memory._db.scrub()
         assert holding(data_dir, SECRET) == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import io
 import json
 import logging
@@ -12,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from bot import correlation, logs
+from bot import correlation, heartbeat, logs
 from config.settings import Credentials, LogSettings, Settings
 
 
@@ -94,3 +96,92 @@ def test_the_level_of_the_settings_is_the_least_that_is_written(tmp_path: Path) 
     logging.getLogger("bot.test").warning("loud")
     assert "loud" in file.read_text()
     assert "quiet" not in file.read_text()
+
+
+class FullDisk(io.TextIOWrapper):
+    """A stream on a full disk, as long as it is ``full``."""
+
+    full = True
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8")
+
+    def flush(self) -> None:
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().flush()
+
+
+@pytest.mark.parametrize("what", ["the file", "the console"])
+def test_a_line_that_cannot_be_written_is_not_printed_instead(
+    tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full: Python's own handlers would print each line with its arguments, and where it came from."""
+    disk = FullDisk()
+    if what == "the file":
+        monkeypatch.setattr(logs._Private, "_open", lambda _: disk)
+    logs.start(tmp_path, secrets=["sk-hush"], console=disk if what == "the console" else None)
+    logger = logging.getLogger("bot.test")
+    for _ in range(3):
+        logger.warning("the key is %s", "sk-hush")
+    lost = "The log cannot be written, lines are lost (OSError: No space left on device)\n"
+    assert capsys.readouterr().err == lost
+    disk.full = False
+    logger.warning("there is room again")
+    disk.seek(0)
+    assert "there is room again" in disk.read()
+    disk.full = True
+    logger.warning("the key is %s", "sk-hush")
+    assert capsys.readouterr().err == lost
+    disk.full = False
+
+
+def test_a_line_that_cannot_be_formed_shows_none_of_its_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = logs.start(tmp_path, secrets=["sk-hush"])
+    logging.getLogger("bot.test").warning("%d keys", "sk-hush")
+    logging.getLogger("bot.test").warning("heard")
+    printed = capsys.readouterr().err
+    assert printed == "The log cannot be written, lines are lost (TypeError)\n"
+    assert "sk-hush" not in file.read_text()
+    assert "heard" in file.read_text()
+
+
+async def test_the_heart_goes_on_beating_when_the_disk_is_full_and_heals_with_it(
+    data_dir: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beats: list[bool] = []
+    touch = Path.touch
+
+    def refused(path: Path, mode: int = 0o666, *, exist_ok: bool = True) -> None:
+        if len(beats) < 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        touch(path, mode, exist_ok)
+
+    async def counted(seconds: float) -> None:
+        assert seconds == heartbeat.EVERY_SECONDS
+        beats.append((data_dir / heartbeat.FILE).exists())
+        if len(beats) == 4:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(Path, "touch", refused)
+    with pytest.raises(asyncio.CancelledError):
+        await heartbeat.beat(data_dir, sleep=counted)
+    assert beats == [False, False, False, True]
+    told = [record.message for record in caplog.records]
+    assert told == ["the heartbeat cannot be written, it is tried again: No space left on device"]
+
+
+async def test_a_heartbeat_that_cannot_be_taken_away_keeps_no_stop_from_its_end(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    async def stopped(_: float) -> None:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    with pytest.raises(asyncio.CancelledError):
+        await heartbeat.beat(data_dir, sleep=stopped)

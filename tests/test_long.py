@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from config.settings import RecallSettings
-from memory import db as database
-from memory import engine
+from memory import engine, opening
 from memory.block import block
 from memory.clock import stamp
-from memory.db import migrations
+from memory.db import Database
 from memory.embedding import spoken, text_hash
 from memory.forget import Forgetting
 from memory.index import Indexes
 from memory.journal import Line
 from memory.model import Message, Recalled
+from memory.opening import migrations
 from memory.passages import chunks
 from memory.ports import Vector
 from memory.recall import Recall, RecallOptions
@@ -284,8 +284,8 @@ async def test_long_texts_of_an_old_file_are_cut_when_it_is_opened_again(
 ) -> None:
     path = tmp_path / "old" / "r.db"
     with monkeypatch.context() as patch:
-        patch.setattr(database, "migrations", lambda: [step for step in migrations() if step[0] < 5])
-        await (await database.Database.open(path)).close()
+        patch.setattr(opening, "migrations", lambda: [step for step in migrations() if step[0] < 5])
+        await (await Database.open(path)).close()
     line, at = (1 << 24) | 1, stamp(clock())
     with contextlib.closing(engine.connect(path)) as raw, raw:
         raw.execute(

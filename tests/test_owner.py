@@ -122,6 +122,7 @@ WITHOUT_OWNER = {
     ("Memory", "close"): "closes the file",
     ("Memory", "account"): "this is where an owner comes from",
     ("Memory", "known_account"): "this is where an owner comes from",
+    ("Memory", "acquainted"): "this is where an owner comes from",
     ("Memory", "job_runs"): "names of jobs, times and counts, no memory",
     ("Memory", "run_due"): "housekeeping goes owner by owner inside",
     ("Memory", "notices"): "gives each notice with its owner",

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from bot.cli import cli
 from config.settings import BackupSettings, JournalSettings, TraceSettings
 from memory import DATABASE_NAME, BackupError, Line, backups, engine, ledger, restoring
-from memory.db import PAGE_BYTES, migrations
 from memory.model import SEQ_BITS
+from memory.opening import PAGE_BYTES, migrations
 from memory.restoring import MARGIN, restore
 from tests.conftest import Clock
 from tests.house import House, housed

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from aiohttp import web
@@ -39,7 +40,8 @@ class Statement:
     """Something that was said, and what has become of it.
 
     ``rule``: it is remembered at once, and distilled into the same. ``twice``: it was said twice, and remembered from
-    each time, until that was ``merged``. ``state``: "kept", "hidden" by a deletion, or "erased".
+    each time, until that was ``merged``. ``state``: "kept", "hidden" by a deletion, or "erased". ``older`` are the
+    backups that were there when it was erased, and may hold it until the bot starts once more and cleans them.
     """
 
     word: str
@@ -49,6 +51,7 @@ class Statement:
     twice: bool = False
     merged: bool = False
     state: str = "kept"
+    older: frozenset[Path] = frozenset()
 
     @property
     def text(self) -> str:

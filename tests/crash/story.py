@@ -91,6 +91,8 @@ keep_days = 0
 cool_days = 0
 [telegram]
 base_url = "{telegram}"
+[backup]
+folder = "copies"
 [privacy]
 first_notice = false
 [access]
@@ -288,6 +290,8 @@ class Story:
             wrong += self._stopped(work)
         wrong += [f"it ended by itself: {self.bot.codes}"] * bool(self.bot.codes)
         wrong += self.remains.acknowledged(self.telegram.updates.waiting, self._messages)
+        for statement in self.said:
+            statement.older = frozenset()
         await self.bot.start()
         wrong += [*await self.rest(), *await self.pass_(IDLE), *await self._settled(work)]
         kill = Kill(work, instant, hit, tuple(wrong))
@@ -381,6 +385,8 @@ class Story:
 
     def _mark(self, statement: Statement, state: str) -> None:
         statement.state = state
+        if state == "erased":
+            statement.older = frozenset(self.remains.backups())
         self._forgetful.add(statement.person)
         (self.model.gone.discard if state == "kept" else self.model.gone.add)(statement.word)
 

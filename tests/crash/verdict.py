@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ from tests.crash.people import WORD, Statement
 from tests.faults_verdict import Remains
 
 ENTRIES: Final = ("profile", "timeline", "facts")
+LEDGER: Final = "recollect.ledger"
+"""What was erased, by numbers: it is kept with the backups, for one that is restored."""
 SAID: Final = (
     "SELECT j.role, c.key, a.user_id, j.text, j.platform_id, j.hidden_by, j.set_aside, j.id FROM journal j"
     f" JOIN chats c ON c.no = j.chat JOIN accounts a ON a.no = j.id >> {SEQ_BITS}"
@@ -92,11 +95,14 @@ class Folder(Remains):
         wanted = set(words)
         return {found for (text,) in self.rows("SELECT text FROM facts") for found in WORD.findall(text)} & wanted
 
-    def holding(self, word: str) -> list[str]:
-        """Which files hold a word, wherever in them."""
+    def backups(self) -> list[Path]:
+        """The backups there are."""
+        return own_backups(self.copies)
+
+    def holding(self, word: str, *, but: AbstractSet[Path]) -> list[str]:
+        """Which files hold a word, wherever in them, ``but`` for some."""
         marker = word.encode()
-        everything = set(self.data.parent.rglob("*")) - set(self.copies.rglob("*"))
-        files = sorted(file for file in everything if file.is_file())
+        files = sorted(file for file in set(self.data.parent.rglob("*")) - but if file.is_file())
         return [file.name for file in files if marker in _bytes(file)]
 
 
@@ -111,6 +117,7 @@ def judge_copies(folder: Folder, said: Sequence[Statement]) -> list[str]:
         else:
             wrong += [f"{file.name} has no checksum"] * (not made.sealed)
     known = {name for file in own_backups(folder.copies) for name in (file.name, f"{file.name}.sha256")}
+    known.add(LEDGER)
     wrong += [f"{file.name} was left beside the backups" for file in folder.copies.iterdir() if file.name not in known]
     for file in own_backups(folder.copies)[-1:]:
         with contextlib.closing(sqlite3.connect(file)) as newest:
@@ -136,7 +143,7 @@ def judge(folder: Folder, said: Sequence[Statement], *, now: int, over: bool, fo
     wrong += _of_lines(folder, said, forgetful)
     wrong += _of_memories(folder, said)
     for statement in said:
-        if statement.state == "erased" and (files := folder.holding(statement.word)):
+        if statement.state == "erased" and (files := folder.holding(statement.word, but=statement.older)):
             wrong.append(f"{statement.word} is erased and stands in {files}")
     left = [file.name for file in folder.data.iterdir() if file.name.endswith((".new", ".bak", "-journal"))]
     wrong += [f"{name} was left behind" for name in left]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import bot.app
-import memory.db
+import memory.opening
 from bot.scheduler import Scheduler
 from memory.db import Database
 from memory.housekeeping import Housekeeping
@@ -137,7 +137,7 @@ def watch_work(watch: Watch, agreement: Agreement) -> None:
     for name in (*PHASES, *OTHERS):
         setattr(Housekeeping, name, phased(getattr(Housekeeping, name), PHASES.get(name, Phase.HOUSEKEEPING)))
     Database.scrub = phased(Database.scrub, Phase.REWRITING)  # type: ignore[assignment,method-assign]
-    prepare, tick = memory.db._prepare, bot.app.App.tick
+    prepare, tick = memory.opening.prepare, bot.app.App.tick
 
     def prepared(path: Path) -> None:
         with watch.during(Phase.OPENING):
@@ -155,7 +155,7 @@ def watch_work(watch: Watch, agreement: Agreement) -> None:
         threading.Thread(target=_pass_on, args=(agreement, loop, self.wake), daemon=True).start()
 
     Scheduler.start = begun  # type: ignore[method-assign]
-    memory.db._prepare = prepared
+    memory.opening.prepare = prepared
     bot.app.App.tick = ticked  # type: ignore[method-assign]
 
 

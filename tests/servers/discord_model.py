@@ -70,7 +70,8 @@ class Request:
 class Fault:
     """Something that goes wrong with the next ``times`` requests in whose "METHOD path" ``match`` is found.
 
-    ``lost`` carries the request out and breaks the connection before the answer; ``hold`` waits first.
+    ``lost`` carries the request out and breaks the connection before the answer, ``drop`` breaks it before anything
+    is done; ``hold`` waits first.
     """
 
     match: re.Pattern[str]
@@ -79,6 +80,7 @@ class Fault:
     body: Any = None
     times: int = 1
     lost: bool = False
+    drop: bool = False
     hold: asyncio.Event | None = None
 
 

@@ -294,6 +294,10 @@ class DiscordServer(Rest):
             await fault.hold.wait()
         if fault is not None and fault.status is not None:
             return _json(fault.body, status=fault.status, headers=fault.headers)
+        if fault is not None and fault.drop:
+            assert request.transport is not None
+            request.transport.abort()
+            return web.Response()
         try:
             result = self.route(recorded, request.headers.get("Authorization", ""), request.query)
         except Refusal as refusal:
