@@ -266,8 +266,10 @@ class Client(discord.Client):
             await self._work.submit(gone, self.answers.unasked(chat))
 
     async def _left(self, chat: ChatRef, user_id: int | None) -> None:
-        left = Left(chat, None if user_id is None else str(user_id), self._now())
-        await self._work.submit(left, self.answers.unasked(chat))
+        await self._tell(Left(chat, None if user_id is None else str(user_id), self._now()))
+
+    async def _tell(self, left: Left) -> None:
+        await self._work.submit(left, self.answers.unasked(left.chat))
 
     async def _sighted(self, guild: discord.Guild, channel: discord.abc.GuildChannel | None = None) -> None:
         """Tell who may see a channel of a server, or all of them; what is heard meanwhile waits for it."""
@@ -308,7 +310,7 @@ class Client(discord.Client):
         member = discord.Member(data=data, guild=guild, state=self._connection)
         if shut := closed_to(member):
             left = Left(reading.server(guild.id), str(member.id), self._now(), rooms=shut)
-            self._chores.start(self._work.submit(left, self.answers.unasked(left.chat)))
+            self._chores.start(self._tell(left))
 
     async def _publish_menu(self) -> None:
         """Register the slash commands if the application has others: creations are counted by the day."""
