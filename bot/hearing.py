@@ -12,7 +12,7 @@ from bot.budgets import Budgets
 from bot.commands import Commands
 from bot.doorkeeper import Doorkeeper
 from bot.language import changed_language, language_of
-from bot.message import ChatRef, Deleted, Edited, Incoming, Left, Moved, Press, Update
+from bot.message import ChatRef, Deleted, Edited, Incoming, Left, Moved, Press, Sighted, Update
 from bot.request import one_line
 from bot.text import clean, is_blank
 from bot.tokens import MESSAGE_TOKENS, counted
@@ -22,7 +22,7 @@ from config.locales import phrase
 from config.settings import Settings
 from config.templates import spoken
 from memory import DamagedError, DatabaseError, Line, Memory, Waiting, off_the_record
-from memory.model import Account, Chat, Message, MessageKind
+from memory.model import Account, Chat, Message, MessageKind, Sight
 from memory.ports import Clock, TokenCounter
 
 BOT: Final = "Recollect"
@@ -93,6 +93,9 @@ class Hearing:
                 await self._memory.moved(update.chat.platform, update.chat.key, update.key)
             case Left():
                 await self._gone(update)
+            case Sighted():
+                told = {key: Sight(sight.everybody, sight.by, sight.but) for key, sight in update.rooms.items()}
+                await self._memory.rooms.seen(update.chat.platform, told, at=update.at)
             case Press():
                 await self.door.admit(update, own=self._commands.is_own_button(update.button_id))
                 self.budgets.pace(update, command=True)
@@ -216,8 +219,12 @@ class Hearing:
             await rooms.removed(ref.platform, ref.key, at=left.at)
             return
         owner = await self._memory.known_account(ref.platform, left.user_id)
-        if owner is not None:
+        if owner is None:
+            return
+        if left.rooms is None:
             await rooms.left(owner, ref.key, at=left.at)
+        else:
+            await rooms.shut_out(owner, left.rooms, at=left.at)
 
     def _read(self, incoming: Incoming) -> tuple[Incoming, tuple[str, str] | None, bool]:
         """A message, the command it is, and whether it is to be answered and not remembered.

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from memory.accounts import Accounts, Chats
+from memory.consents import Consents
 from memory.model import EVERYWHERE, PRIVATE, Account, Entry, Event, Message, ProfileLine, Provenance
 from memory.offloop import off_loop
 from memory.pauses import Pauses
@@ -25,9 +26,19 @@ Linked = Callable[[Account], Awaitable[Sequence[Account]]]
 class Exports:
     """Reads it together. Nothing is kept of what it gives."""
 
-    def __init__(self, accounts: Accounts, chats: Chats, stores: Stores, *, pauses: Pauses, linked: Linked) -> None:
+    def __init__(
+        self,
+        accounts: Accounts,
+        chats: Chats,
+        stores: Stores,
+        *,
+        pauses: Pauses,
+        consents: Consents,
+        linked: Linked,
+    ) -> None:
         """``linked`` tells the other accounts of an owner."""
         self._linked = linked
+        self._consents = consents
         self._accounts = accounts
         self._chats = chats
         self._stores = stores
@@ -59,6 +70,11 @@ class Exports:
                 "zone": owner.zone,
                 "zone_from": owner.zone_from,
                 "paused_chats": await self._pauses.places(owner),
+                "consents": [
+                    {"matter": matter, "agreed": consent.answer, "at": _time(consent.at)}
+                    for matter, consent in (await self._consents.all(owner)).items()
+                    if consent.answer is not None
+                ],
             },
             "links": [{"platform": each.platform, "user_id": each.user_id} for each in await self._linked(owner)],
             "chats": [await self._chat(owner, no) for no in sorted(chats - {PRIVATE, EVERYWHERE})],

@@ -293,3 +293,34 @@ async def test_the_commands_write_it_out_and_take_it_in(data_dir: Path, clock: C
         assert said(await exported(talk)) == before
         assert len(talk.rows("SELECT no FROM accounts")) == 2
     assert (tmp_path / "new" / DATABASE_NAME).exists()
+
+
+async def test_a_word_about_sensitive_matters_comes_along_to_a_new_account_and_its_lines_with_it(
+    tmp_path: Path, clock: Clock
+) -> None:
+    ask = {"sensitive": "ask"}
+    async with talking(tmp_path / "from", clock, privacy=ask) as talk:
+        await talk.say("/privacy health yes")
+        await talk.say("/privacy money no")
+        await talk.say("I am allergic to pollen.")
+        document = await exported(talk)
+    async with talking(tmp_path / "to", clock, privacy=ask) as talk:
+        done = await take_in(talk, document)
+        assert done.counts["sensitive"] == 0
+        again = await exported(talk)
+        assert again["settings"]["consents"] == document["settings"]["consents"]
+        assert [row["text"] for row in again["profile"]] == [row["text"] for row in document["profile"]]
+    async with talking(tmp_path / "known", clock, privacy=ask) as talk:
+        await talk.say("hello")
+        done = await take_in(talk, document)
+        assert done.counts["sensitive"] > 0, "an account that is here keeps its own word"
+        assert (await exported(talk))["settings"]["consents"] == []
+
+
+async def test_an_export_of_before_there_were_such_words_is_taken_in(tmp_path: Path, clock: Clock) -> None:
+    async with talking(tmp_path / "from", clock) as talk:
+        await filled(talk)
+        document = await exported(talk)
+    del document["settings"]["consents"]
+    async with talking(tmp_path / "to", clock) as talk:
+        assert (await take_in(talk, document)).counts["lines"] > 0

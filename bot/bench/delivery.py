@@ -17,7 +17,6 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,8 +54,8 @@ QUESTIONS: Final = 2
 class Lag:
     """How late the event loop was at each look, ms; and how much of that its own thread was at work, CPU ms."""
 
-    late: array[float] = field(default_factory=partial(array, "d"))
-    own: array[float] = field(default_factory=partial(array, "d"))
+    late: array[float] = field(default_factory=lambda: array("d"))
+    own: array[float] = field(default_factory=lambda: array("d"))
 
     async def watch(self) -> None:
         """Look until cancelled."""
