@@ -262,8 +262,8 @@ class Distiller:
         async def writing() -> DistilReport | list[Decision]:
             if stale := await self._stale(task, tokens=tokens):
                 return stale
-            # Asked again: a group may have been joined with another while the model was awaited.
-            audience = (await self._sessions.chat(owner, batch.session)).audience
+            # Asked again: a group may have been joined with another, or opened, while the model was awaited.
+            audience = await self._sessions.audience(owner, batch.session)
             decisions = await self._gate.admit(owner, candidates, audience=audience, now=self._clock())
             await self._sessions.finish(owner, batch.session, task.briefing.reach)
             for reason, count in drops.items():
@@ -374,7 +374,7 @@ class Distiller:
 
     async def _known(self, owner: Account, batch: Batch) -> list[Entry]:
         """What is remembered and may be shown where the session took place."""
-        now, room = self._clock(), batch.chat.audience
+        now, room = self._clock(), await self._sessions.audience(owner, batch.session)
         entries: list[Entry] = [
             *await self._stores.profile.live(owner, now=now),
             *await self._stores.timeline.live(owner, now=now),

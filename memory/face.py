@@ -39,7 +39,18 @@ from memory.ledger import Ledger
 from memory.linking import Linking
 from memory.lists import Lists
 from memory.merging import Merging
-from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, ProfileLine, Recollection
+from memory.model import (
+    PRIVATE,
+    Account,
+    Candidate,
+    Chat,
+    Decision,
+    Entry,
+    Event,
+    Message,
+    ProfileLine,
+    Recollection,
+)
 from memory.moving import Moves
 from memory.overview import Overviews
 from memory.pauses import Pauses
@@ -101,7 +112,7 @@ class Memory:
         self._sessions = Sessions(db, timedelta(minutes=settings.session.idle_minutes))
         self._runs = Runs(db)
         self._stores = Stores.over(db, self._accounts, embedder, clock)
-        self.rooms = Rooms(db, self._accounts)
+        self.rooms = Rooms(db, self._accounts, changed=self._moved_about)
         """Who is in which group."""
         persons = Persons(db)
         self._together = Together(self._accounts, persons, self.rooms, self._stores)
@@ -121,10 +132,15 @@ class Memory:
         self.merging = Merging(db, self._stores, self._indexes)
         """What was folded into one, and the way back."""
         self.pauses = Pauses(db, self._chats)
-        self.exports = Exports(
-            self._accounts, self._chats, self._stores, pauses=self.pauses, linked=self.linking.linked
-        )
         consents = Consents(db)
+        self.exports = Exports(
+            self._accounts,
+            self._chats,
+            self._stores,
+            pauses=self.pauses,
+            consents=consents,
+            linked=self.linking.linked,
+        )
         patience = timedelta(days=settings.privacy.ask_days)
         reserve = Reserve(self.pauses, consents, settings.privacy)
         self._gate = Gate(db, self._stores, reserve=reserve)
@@ -137,6 +153,7 @@ class Memory:
             gate=self._gate,
             reserve=reserve,
             pauses=self.pauses,
+            consents=consents,
         )
         """What is brought from elsewhere."""
         self._rezoning = Rezoning(db, self._accounts, self._stores.timeline, self._indexes)
@@ -340,7 +357,7 @@ class Memory:
         """
         moved = await self._moves.move(platform, old_key, new_key)
         if moved:
-            self._indexes.clear()
+            self._moved_about()
         return moved
 
     async def newest_heard(self, platform: str) -> dict[tuple[str, str | None, bool], str]:
@@ -636,6 +653,10 @@ class Memory:
         self._db.tally("dropped", reason)
         return Decision("dropped", reason)
 
+    def _moved_about(self) -> None:
+        """Read every memory anew: where some may be used has changed."""
+        self._indexes.clear()
+
     async def _admit(
         self, owner: Account, chat: Chat, message: Message, found: Sequence[Candidate], *, asked_for: bool = False
     ) -> list[Decision]:
@@ -645,8 +666,8 @@ class Memory:
         async def writing() -> list[Decision]:
             if not await self._stores.journal.stands(owner, message):
                 return [self._dropped("withdrawn") for _ in found]
-            room = await self._chats.resolved(owner, chat)
-            return await self._gate.admit(owner, found, audience=room.audience, now=self._clock(), asked_for=asked_for)
+            audience = PRIVATE if chat.private else await self._sessions.audience(owner, message.session)
+            return await self._gate.admit(owner, found, audience=audience, now=self._clock(), asked_for=asked_for)
 
         decisions = await self._db.written(writing)
         if any(decision.closed or decision.reason == "held" for decision in decisions):

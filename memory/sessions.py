@@ -12,7 +12,7 @@ from typing import Final
 from memory.clock import moment, stamp
 from memory.db import Database
 from memory.journal import LINE, line
-from memory.model import Account, Chat, Message
+from memory.model import PRIVATE, Account, Chat, Message
 
 EARLIER_LINES: Final = 6
 """Lines before the new ones that a distillation may read for pronouns, never cite."""
@@ -286,6 +286,15 @@ class Sessions:
         )
         row = rows[0]
         return Chat(row["no"], row["platform"], row["key"], bool(row["private"]), row["parent"])
+
+    async def audience(self, owner: Account, session: int) -> int:
+        """Where what the owner said in a session may be used, as of now."""
+        rows = await self._db.fetch(
+            "SELECT s.aside FROM sessions s JOIN session_members m ON m.session = s.no AND m.account = ?"
+            " WHERE s.no = ?",
+            (owner.no, session),
+        )
+        return PRIVATE if rows[0]["aside"] else (await self.chat(owner, session)).audience
 
     async def finish(self, owner: Account, session: int, reach: Reach) -> None:
         """Move the cursor as far as lines were read, inside the transaction that wrote what they gave."""
