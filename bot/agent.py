@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ from bot.message import DeliveryError, Press, Reply, Sink, Update
 from bot.postscript import Postscripts
 from bot.request import Requests, unseen
 from bot.text import is_blank
-from bot.tokens import MESSAGE_TOKENS
+from bot.tokens import LONG_TEXT, MESSAGE_TOKENS, counted
 from bot.trace import TurnTrace
 from bot.turn import Apology, Heard, Said
 from bot.window import cut
@@ -48,6 +49,9 @@ WINDOW_LINES: Final = 400
 """Lines read from the journal for a window; the token budget cuts far below."""
 TELLING: Final = frozenset({"start", "privacy"})
 """Commands whose own answer says what is remembered, and how to see and erase it."""
+ASKED_CHARACTERS: Final = 4_000
+"""Of what was said at once that memory is searched for. More is a text; what is asked about one stands at its beginning
+or at its end."""
 CONTEXT_TURNS: Final = 4
 """Last lines of the talk that recall may read to understand a question such as "and when was that?"."""
 
@@ -60,6 +64,8 @@ class Exchange:
     opened: Opened
     trace: TurnTrace
     since: int
+    system: str
+    """What the model is told about itself and about whom it talks to."""
 
     @property
     def last(self) -> Said:
@@ -186,17 +192,19 @@ class Agent:
     async def respond(self, said: Sequence[Said], sink: Sink) -> None:
         """The way of what is in the journal now: rules, recall, window, model, reply, trace."""
         last = said[-1]
-        since = await self._memory.mark(last.owner)
-        media = await opened([m for one in said for m in one.incoming.media], self._media, self._count)
-        turn = Exchange(tuple(said), media, TurnTrace(last.message.id, last.chat), since)
+        attached = [media for one in said for media in one.incoming.media]
+        # To open what is attached may take a while, in which something may be forgotten.
+        mark = await self._memory.mark(last.owner) if attached else None
+        media = await opened(attached, self._media, self._count)
+        ids = [one.message.id for one in said]
+        opening = await self._memory.opening(last.owner, last.chat, now=last.incoming.at, limit=WINDOW_LINES, but=ids)
+        earlier, since = opening.window, opening.since if mark is None else mark
+        turn = Exchange(tuple(said), media, TurnTrace(last.message.id, last.chat), since, self._requests.system(last))
         if turn.is_empty:
             await self._finish(turn, sink, Answer(unseen(media, last.owner.language)))
             return
         receipt = await self._learn(turn)
-        earlier = await self._memory.window(
-            turn.owner, turn.chat, now=last.incoming.at, limit=WINDOW_LINES, but=turn.ids
-        )
-        turn.trace.found = await self._recall(turn, earlier)
+        turn.trace.found = await self._recall(turn, earlier, opening.session)
         answer = await self._ask(turn, earlier, sink)
         zone = await self._commands.zone_question(turn.owner, turn.chat, turn.trace.learned)
         doubt = None if zone or not self._is_whole(answer) else await self._doubt(turn)
@@ -251,13 +259,13 @@ class Agent:
             return phrase("pause.not_kept", owner.language)
         return phrase("chat.receipt", owner.language, kept=turn.trace.kept, noted=turn.trace.noted)
 
-    async def _recall(self, turn: Exchange, earlier: list[Message]) -> Recollection:
-        text = turn.words
+    async def _recall(self, turn: Exchange, earlier: list[Message], session: int | None) -> Recollection:
+        text = _asking(turn.words)
         if is_blank(text) or is_small_talk(text):
             return Recollection(notes=("small talk",))
         options = RecallOptions(
             max_tokens=self._recall_tokens,
-            exclude=self._seen_anyway(turn, earlier),
+            exclude=await self._seen_anyway(turn, earlier),
             asked=turn.last.message.id,
             context=tuple(line.text for line in earlier[-CONTEXT_TURNS:] if not line.fleeting),
             by_words=turn.is_fleeting,
@@ -266,16 +274,23 @@ class Agent:
         try:
             with _timed(turn.trace, "recall"):
                 now = turn.last.incoming.at
-                return await self._memory.recall(turn.owner, text, room=turn.chat, now=now, options=options)
+                return await self._memory.recall(
+                    turn.owner, text, room=turn.chat, now=now, options=options, session=session
+                )
         except DatabaseError:
             log.exception("nothing could be recalled")
             return Recollection(notes=("database",))
 
-    def _seen_anyway(self, turn: Exchange, earlier: list[Message]) -> frozenset[int]:
+    async def _room(self, turn: Exchange, found: Recollection) -> int:
+        """Tokens left for the window beside what was found; negative when the message alone is too long."""
+        budget = partial(self._requests.window_budget, turn.system, turn.said, turn.opened, found)
+        return await asyncio.to_thread(budget) if len(turn.words) > LONG_TEXT else budget()
+
+    async def _seen_anyway(self, turn: Exchange, earlier: list[Message]) -> frozenset[int]:
         """The lines that need no recalling: the message, and what the window will hold beside a full block."""
         if self._model is None:
             return frozenset(turn.ids)
-        room = self._requests.window_budget(turn.said, turn.opened, Recollection()) - self._recall_tokens
+        room = await self._room(turn, Recollection()) - self._recall_tokens
         return frozenset({*turn.ids, *(line.id for line in cut(earlier, room).lines)})
 
     async def _ask(self, turn: Exchange, earlier: list[Message], sink: Sink) -> Answer:
@@ -315,12 +330,12 @@ class Agent:
 
         Raises ContextTooLong when the message does not even fit alone.
         """
-        room = self._requests.window_budget(turn.said, turn.opened, turn.trace.found)
+        room = await self._room(turn, turn.trace.found)
         if room < 0:
             raise ContextTooLong(f"the message is {-room} tokens over model.context_tokens")
         for share in SHARES:
             turn.trace.window = cut(earlier, int(room * share))
-            turn.trace.request = self._requests.build(turn.said, turn.opened, turn.trace)
+            turn.trace.request = self._requests.build(turn.system, turn.said, turn.opened, turn.trace)
             try:
                 return await self._stream(model, turn, sink)
             except ContextTooLong as error:
@@ -447,7 +462,7 @@ class Agent:
             text=kept or "",
             kind="command" if kept is None else "said",
             answers=said.message.id,
-            tokens=0 if kept is None else self._count(kept) + MESSAGE_TOKENS,
+            tokens=0 if kept is None else await counted(self._count, kept) + MESSAGE_TOKENS,
             # What was said off the record and still stood in the window may be repeated by any answer.
             fleeting=bool(aside),
             held=",".join(one.held for one in aside) if all(one.held for one in aside) else "",
@@ -472,6 +487,14 @@ class Agent:
         metrics.waited(trace.milliseconds)
         if self._watch is not None:
             self._watch(trace)
+
+
+def _asking(words: str) -> str:
+    """Of what a person said, what memory is searched for."""
+    if len(words) <= ASKED_CHARACTERS:
+        return words
+    half = ASKED_CHARACTERS // 2
+    return f"{words[:half]}\n{words[-half:]}"
 
 
 def _order(said: Said, name: str, words: str) -> Order:

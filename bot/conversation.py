@@ -17,7 +17,7 @@ from bot import correlation, metrics
 from bot.apologies import Apologies
 from bot.breaker import Breaker
 from bot.language import language_of
-from bot.message import ChatRef, Deleted, DeliveryError, Edited, Left, Press, Reply, Sink, Update
+from bot.message import ChatRef, Deleted, DeliveryError, Edited, Left, Press, Reply, Sighted, Sink, Update
 from bot.text import clean
 from bot.turn import Apology, Heard, Said, TurnedAway
 from bot.worker import MOST_JOINED, Item, Worker, albums, joined
@@ -104,6 +104,9 @@ class Conversation:
         metrics.UPDATES.labels(update.chat.platform).inc()
         if isinstance(update, Left):
             await self._leave(update, sink)
+            return
+        if isinstance(update, Sighted):
+            await self._sight(update, sink)
             return
         async with self._at_work(update.chat) as worker:
             with correlation.turn(correlation.fresh()):
@@ -262,6 +265,15 @@ class Conversation:
         except Exception:
             # Nobody is there to be told.
             log.exception("chat %s: that somebody left was not dealt with", update.chat.key)
+        await _end(sink)
+
+    async def _sight(self, update: Sighted, sink: Sink) -> None:
+        """Take note of who may see the rooms of a server; nobody waits for it."""
+        try:
+            await self._desk.hear(update)
+        except Exception:
+            # Nobody is there to be told.
+            log.exception("chat %s: who may see its rooms was not dealt with", update.chat.key)
         await _end(sink)
 
     async def _cancel(self, said: Said, sink: Sink) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "Flood",
     "Gate",
     "Gates",
+    "InPlace",
     "Outlet",
     "Refused",
     "Tempo",
@@ -311,3 +312,36 @@ class Discreet:
         """End both."""
         await self._open.done()
         await self._aside.done()
+
+
+class InPlace:
+    """A Sink for what a button brings: what is ``in_place`` changes the message it was on, all else goes ``beside``.
+
+    ``there`` shows that message; where it can be changed no more, it makes another one.
+    """
+
+    def __init__(self, beside: Sink, there: Delivery) -> None:
+        self._beside = beside
+        self._there = there
+
+    def watch(self, posted: Posted) -> None:
+        """Have ``posted`` told of the messages of either."""
+        self._beside.watch(posted)
+        self._there.watch(posted)
+
+    async def show(self, text: str) -> None:
+        """Show a frame beside: what takes a message's place is there at once."""
+        await self._beside.show(text)
+
+    async def send(self, reply: Reply) -> str | None:
+        """Deliver a reply where it belongs. Raises DeliveryError."""
+        return await (self._there if reply.in_place else self._beside).send(reply)
+
+    async def abandon(self, *, keep: bool) -> bool:
+        """Give up what is shown beside; a message that was pressed stays."""
+        return await self._beside.abandon(keep=keep)
+
+    async def done(self) -> None:
+        """End both."""
+        await self._beside.done()
+        await self._there.done()

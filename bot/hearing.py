@@ -12,16 +12,17 @@ from bot.budgets import Budgets
 from bot.commands import Commands
 from bot.doorkeeper import Doorkeeper
 from bot.language import changed_language, language_of
-from bot.message import ChatRef, Deleted, Edited, Incoming, Left, Moved, Press, Update
+from bot.message import ChatRef, Deleted, Edited, Incoming, Left, Moved, Press, Sighted, Update
 from bot.request import one_line
 from bot.text import clean, is_blank
-from bot.tokens import MESSAGE_TOKENS
+from bot.tokens import MESSAGE_TOKENS, counted
 from bot.trace import TurnTrace
 from bot.turn import Apology, Heard, Said, TurnedAway
+from config.locales import phrase
 from config.settings import Settings
 from config.templates import spoken
 from memory import DamagedError, DatabaseError, Line, Memory, Waiting, off_the_record
-from memory.model import Account, Chat, Message, MessageKind
+from memory.model import Account, Chat, Message, MessageKind, Sight
 from memory.ports import Clock, TokenCounter
 
 BOT: Final = "Recollect"
@@ -31,6 +32,9 @@ PAUSE: Final = "pause"
 RESUME: Final = "resume"
 OFF_RECORD: Final = "offrecord"
 """With the two before it the commands that say how far what is heard may be remembered."""
+
+MOST_CHARACTERS: Final = 100_000
+"""Of one message, many times what any platform carries: a longer one is not taken, and whoever sent it is told so."""
 
 Watcher = Callable[[TurnTrace], None]
 
@@ -89,6 +93,9 @@ class Hearing:
                 await self._memory.moved(update.chat.platform, update.chat.key, update.key)
             case Left():
                 await self._gone(update)
+            case Sighted():
+                told = {key: Sight(sight.everybody, sight.by, sight.but) for key, sight in update.rooms.items()}
+                await self._memory.rooms.seen(update.chat.platform, told, at=update.at)
             case Press():
                 await self.door.admit(update, own=self._commands.is_own_button(update.button_id))
                 self.budgets.pace(update, command=True)
@@ -102,22 +109,23 @@ class Hearing:
             return
         owner = await self._memory.account(chat.platform, user_id, zone=self._zone)
         room = await self._memory.chat(owner, chat.key, private=chat.private, thread=chat.thread)
-        line = Line(role="bot", speaker=BOT, at=at, text=words, platform_id=message_id, tokens=self._cost(words))
+        line = Line(role="bot", speaker=BOT, at=at, text=words, platform_id=message_id, tokens=await self._cost(words))
         await self._memory.note(owner, room, line)
 
     async def meet(self, update: Incoming | Press, text: str = "") -> tuple[Account, Chat]:
         """Who speaks, and where; ``text`` may show that they have gone over to another language."""
-        owner = await self._memory.account(
-            update.chat.platform,
-            update.user_id,
-            name=one_line(update.name),
-            language=language_of(update),
-            zone=self._zone,
-        )
+        there, name = update.chat, one_line(update.name)
+        known = await self._memory.acquainted(there.platform, update.user_id, there.key, name=name, thread=there.thread)
+        if known is None:
+            owner = await self._memory.account(
+                there.platform, update.user_id, name=name, language=language_of(update), zone=self._zone
+            )
+            chat = await self._memory.chat(owner, there.key, private=there.private, thread=there.thread)
+        else:
+            owner, chat = known
         if not owner.language_fixed and (language := _gone_over(text, owner, update)) is not None:
             await self._memory.speaks(owner, language)
             owner = replace(owner, language=language)
-        chat = await self._memory.chat(owner, update.chat.key, private=update.chat.private, thread=update.chat.thread)
         return owner, chat
 
     async def _heard(self, incoming: Incoming) -> Said | None:
@@ -133,12 +141,14 @@ class Hearing:
             self.budgets.pace(incoming, command=command is not None)
         # Whose words they are decides whose language it is: not that of a forward, nor of what is to be forgotten.
         own = text if command is None and incoming.forward_from is None else ""
+        if len(text) > MOST_CHARACTERS:
+            raise TurnedAway(phrase("error.too_many", language_of(incoming), most=MOST_CHARACTERS))
         owner, chat = await self.meet(incoming, own)
         if command is None and not aside:
             with written(owner.language):
                 command = await self._commands.disputed(owner, chat, incoming)
         words = "" if command is not None or is_blank(text) else text
-        line = self._line(incoming, words, aside=aside)
+        line = await self._line(incoming, words, aside=aside)
         with written(owner.language):
             if incoming.wants_reply and (command is None or command[0] == RETRY):
                 await self.budgets.admit(owner, chat)
@@ -176,9 +186,11 @@ class Hearing:
             # Their new words are not taken, and the old ones they have taken back themselves.
             await self._unsaid(Deleted(message.chat, (message.message_id,), edited.at))
             return None
+        if len(text) > MOST_CHARACTERS:
+            raise TurnedAway(phrase("error.too_many", language_of(message), most=MOST_CHARACTERS))
         owner, chat = await self.meet(message, "" if is_command or message.forward_from is not None else text)
         words = "" if is_command or is_blank(text) or not message.addressed else text
-        line = self._line(message, words, aside=aside)
+        line = await self._line(message, words, aside=aside)
         revision = await self._memory.revise(owner, chat, message.message_id, line, now=edited.at)
         if revision is None or not words:
             return None
@@ -207,8 +219,12 @@ class Hearing:
             await rooms.removed(ref.platform, ref.key, at=left.at)
             return
         owner = await self._memory.known_account(ref.platform, left.user_id)
-        if owner is not None:
+        if owner is None:
+            return
+        if left.rooms is None:
             await rooms.left(owner, ref.key, at=left.at)
+        else:
+            await rooms.shut_out(owner, left.rooms, at=left.at)
 
     def _read(self, incoming: Incoming) -> tuple[Incoming, tuple[str, str] | None, bool]:
         """A message, the command it is, and whether it is to be answered and not remembered.
@@ -237,7 +253,7 @@ class Hearing:
             trace.learned = await self._memory.learn(said.owner, said.chat, said.message)
         self._watch(trace)
 
-    def _line(self, incoming: Incoming, text: str, *, aside: bool) -> Line:
+    async def _line(self, incoming: Incoming, text: str, *, aside: bool) -> Line:
         """The journal's line of a message; what has no words (a command, a blank) leaves only that it came."""
         kind: MessageKind = "said" if incoming.forward_from is None else "forwarded"
         return Line(
@@ -247,12 +263,12 @@ class Hearing:
             text=text,
             kind=kind if text else "command",
             platform_id=incoming.message_id,
-            tokens=self._cost(text) if text else 0,
+            tokens=await self._cost(text) if text else 0,
             fleeting=aside,
         )
 
-    def _cost(self, text: str) -> int:
-        return self._count(text) + MESSAGE_TOKENS
+    async def _cost(self, text: str) -> int:
+        return await counted(self._count, text) + MESSAGE_TOKENS
 
 
 def resumed(waiting: Waiting, chat: Chat) -> Said:

@@ -120,23 +120,51 @@ class Moved:
 class Left:
     """Somebody, or the bot itself (``user_id`` None), is no longer in the group ``chat``.
 
-    The chat may be a server ("guild:900"): then it is all of its channels.
+    The chat may be a server ("guild:900"): then it is all of its channels, or, with ``rooms``, those with these keys.
     """
 
     chat: ChatRef
     user_id: str | None
     at: datetime
     language: str | None = None
+    rooms: frozenset[str] | None = None
 
     def concerns(self, chat: ChatRef) -> bool:
         """Whether a chat is the group, a topic of it, or a channel of the server."""
         mine = self.chat.key
+        if self.rooms is not None:
+            return chat.platform == self.chat.platform and chat.key in self.rooms
         return chat.platform == self.chat.platform and (chat.key == mine or chat.key.startswith(f"{mine}/"))
 
 
 @dataclass(frozen=True, slots=True)
+class Sight:
+    """Who may see a room: ``everybody`` but those who are shut out (``but``), or only those let in (``by``).
+
+    The names mean something to the platform alone; nobody is named who sees what everybody does.
+    """
+
+    everybody: bool
+    by: frozenset[str] = frozenset()
+    but: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Sighted:
+    """Who may see the rooms of the server ``chat`` now, by the keys of the rooms; it may tell of some of them only.
+
+    Comes when the platform is up, and whenever somebody changes it there.
+    """
+
+    chat: ChatRef
+    rooms: Mapping[str, Sight] = field(repr=False)
+    at: datetime
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Press:
-    """A person pressed a button (or typed what stands for it)."""
+    """A person pressed a button (or typed what stands for it); ``message_id`` is the message it was on, if known."""
 
     chat: ChatRef
     user_id: str
@@ -144,6 +172,7 @@ class Press:
     button_id: str
     at: datetime
     language: str | None = None
+    message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +198,8 @@ class Reply:
 
     ``private`` asks the platform to show it to that person alone. Where that means another place than the
     chat, the chat gets ``hint`` instead ("I have written to you privately"), or ``closed`` when the person
-    cannot be written to there ("open a private chat with me first"). ``files`` come behind the text.
+    cannot be written to there ("open a private chat with me first"). ``files`` come behind the text. One
+    that is ``in_place`` takes the place of the message whose button was pressed, if that can be changed.
     """
 
     text: str
@@ -179,6 +209,7 @@ class Reply:
     hint: str = ""
     closed: str = ""
     files: tuple[File, ...] = ()
+    in_place: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +284,7 @@ class AdapterError(Exception):
     """An adapter cannot work as configured; the text names the fix and holds no secret."""
 
 
-Update = Incoming | Press | Edited | Deleted | Moved | Left
+Update = Incoming | Press | Edited | Deleted | Moved | Left | Sighted
 Submit = Callable[[Update, Sink], Awaitable[None]]
 """Hands an update to the conversation. Returns once it is durable and queued, before it is answered: only then
 may an adapter tell its platform that it has the update. Never raises."""

@@ -45,23 +45,29 @@ class Requests:
         self._settings = settings
         self._count = count
 
-    def build(self, said: Sequence[Said], media: Opened, trace: TurnTrace) -> Request:
-        """The messages of one request; the recalled block stands before the person's words, as data."""
+    def build(self, system: str, said: Sequence[Said], media: Opened, trace: TurnTrace) -> Request:
+        """The messages of one request; the recalled block stands before the person's words, as data.
+
+        ``system`` is :meth:`system` of the last message.
+        """
         last = said[-1]
         window = (_told(line, last.owner, last.chat) for line in trace.window.lines)
-        *earlier, (role, asked) = _merged([*window, ("user", self._asked(said, media, trace.found))])
+        asked = "\n\n".join(self._asked(said, media, trace.found))
+        *earlier, (role, asked) = _merged([*window, ("user", asked)])
         said_before: Request = [{"role": each, "content": words} for each, words in earlier]
         return [
-            {"role": "system", "content": self._system(last)},
+            {"role": "system", "content": system},
             *said_before,
             {"role": role, "content": as_content(asked, media.images)},
         ]
 
-    def window_budget(self, said: Sequence[Said], media: Opened, found: Recollection) -> int:
+    def window_budget(self, system: str, said: Sequence[Said], media: Opened, found: Recollection) -> int:
         """Tokens left for the window; negative when the message alone is too long for the model."""
         model = self._settings.model
-        fixed = self._count(self._system(said[-1]))
-        fixed += self._count(self._asked(said, media, found)) + len(media.images) * self._settings.media.image_tokens
+        fixed = self._count(system)
+        # Part by part, a token for each joint: what was counted when it was heard need not be counted again.
+        fixed += sum(self._count(part) + 1 for part in self._asked(said, media, found))
+        fixed += len(media.images) * self._settings.media.image_tokens
         fixed += model.reply_tokens + FRAME_TOKENS
         return min(int(model.context_tokens * WINDOW_SHARE), model.context_tokens - fixed)
 
@@ -96,7 +102,8 @@ class Requests:
             fleeting=any(one.message.fleeting for one in said),
         )
 
-    def _system(self, said: Said) -> str:
+    def system(self, said: Said) -> str:
+        """What the model is told about itself and about whom it talks to."""
         owner = said.owner
         return render(
             "system",
@@ -108,8 +115,8 @@ class Requests:
             tongue=TONGUES[spoken(owner.language)],
         )
 
-    def _asked(self, said: Sequence[Said], media: Opened, found: Recollection) -> str:
-        """What the person says now, behind what they show and what is remembered."""
+    def _asked(self, said: Sequence[Said], media: Opened, found: Recollection) -> list[str]:
+        """What the person says now, part by part, behind what they show and what is remembered."""
         owner = said[-1].owner
         parts = [_file(file, owner) for file in media.texts]
         if media.unseen:
@@ -117,7 +124,7 @@ class Requests:
         for one in said:
             parts += _words(one)
         # The block alone is what memory holds: nothing else of a request can look like it.
-        return "\n\n".join(part for part in (block(found, owner), *map(_unfenced, parts)) if part)
+        return [part for part in (block(found, owner), *map(_unfenced, parts)) if part]
 
 
 def unseen(media: Opened, language: str) -> str:

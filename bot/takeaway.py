@@ -45,9 +45,14 @@ blockquote {{ margin: .1rem 0 .1rem 1rem; white-space: pre-wrap; }}
 """
 
 
-def files_of(document: Mapping[str, Any], owner: Account, *, largest: int = LARGEST) -> tuple[File, ...]:
-    """The files of an export; what is larger than ``largest`` bytes goes into one archive, and that in parts."""
-    day = document["made_at"][:10]
+def files_of(
+    document: Mapping[str, Any], owner: Account, *, largest: int = LARGEST, mark: str = ""
+) -> tuple[File, ...]:
+    """The files of an export; what is larger than ``largest`` bytes goes into one archive, and that in parts.
+
+    ``mark`` ends their names, for those of another account of the same person.
+    """
+    day = document["made_at"][:10] + mark
     written = json.dumps(document, ensure_ascii=False, indent=1).encode()
     files = (
         File(f"recollect-{day}.json", written, "application/json"),

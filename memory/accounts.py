@@ -140,10 +140,11 @@ class Chats:
 
     async def enter(self, owner: Account, key: str, *, private: bool, thread: str | None = None, at: datetime) -> Chat:
         """The chat ``key`` on the owner's platform, made when first seen; a thread's parent is the chat itself."""
-        known = await self._find(owner.platform, key, thread or "")
+        known = await self.known(owner, key, thread=thread)
         if known is not None:
             return known
-        async with self._db.transaction():
+
+        async def writing() -> Chat:
             parent = None
             if thread is not None:
                 parent = (await self.enter(owner, key, private=private, at=at)).no
@@ -153,9 +154,15 @@ class Chats:
                 (owner.platform, key, thread or "", int(private), parent, stamp(at)),
             )
             made = await self._find(owner.platform, key, thread or "")
-        if made is None:
-            raise RuntimeError(f"chat {key} was not stored")
-        return made
+            if made is None:
+                raise RuntimeError(f"chat {key} was not stored")
+            return made
+
+        return await self._db.written(writing)
+
+    async def known(self, owner: Account, key: str, *, thread: str | None = None) -> Chat | None:
+        """The chat ``key`` on the owner's platform; None for one that was never entered."""
+        return await self._find(owner.platform, key, thread or "")
 
     async def numbered(self, owner: Account, no: int) -> Chat:
         """The chat with an internal number, if the owner has spoken in it. Raises KeyError."""

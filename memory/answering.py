@@ -52,6 +52,15 @@ class Waiting:
     reply: Message | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a reply begins with: the owner's newest row just then, the chat's open session, and the window of that."""
+
+    since: int
+    session: int | None
+    window: list[Message]
+
+
 class Answering:
     """Journals both sides of a talk, and knows what is still owed."""
 
@@ -162,16 +171,16 @@ class Answering:
             await self._settle(owner, reply, line.answers, delivered=delivered, also=also)
         return reply
 
-    async def window(
-        self, owner: Account, chat: Chat, *, now: datetime, limit: int, but: Collection[int]
-    ) -> list[Message]:
-        """The newest visible lines of the chat's open session that do not wait, as a talk reads."""
+    async def opening(self, owner: Account, chat: Chat, *, now: datetime, limit: int, but: Collection[int]) -> Opening:
+        """As of one moment; the window is the newest visible lines that do not wait, as a talk reads."""
 
-        async def reading() -> list[Message]:
+        async def reading() -> Opening:
+            since = await self._accounts.newest_id(owner)
             session = await self._sessions.current(owner, await self._chats.resolved(owner, chat), now=now)
             if session is None:
-                return []
-            return await self._stores.journal.of_session(owner, session, limit=limit, but=but)
+                return Opening(since, None, [])
+            lines = await self._stores.journal.of_session(owner, session, limit=limit, but=but)
+            return Opening(since, session, lines)
 
         return await self._db.together(reading)
 

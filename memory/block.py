@@ -15,6 +15,7 @@ from memory.model import SELF, Account, Recalled, Recollection, Span
 MARKS: Final = frozenset({"day", "on", "perhaps", "outdated", "part"})
 """What the heading can explain: what a day leaves out, an event's own, what is unsure, over, or only a part."""
 _YEAR: Final = len("2026-")
+_as_json: Final = json.JSONEncoder(ensure_ascii=False).encode
 _BREAKERS = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>{}&\u2028\u2029\u0085"}
 
 
@@ -34,7 +35,12 @@ def block(found: Recollection, owner: Account) -> str:
 
 def frame(owner: Account) -> str:
     """The block without any memory: the most it costs before the first line."""
-    return render("recalled", owner.language, lines=[], marks=MARKS)
+    return _frame(owner.language)
+
+
+@lru_cache(maxsize=16)
+def _frame(language: str) -> str:
+    return render("recalled", language, lines=[], marks=MARKS)
 
 
 def line(unit: Recalled, owner: Account, *, before: Recalled | None = None) -> str:
@@ -91,7 +97,7 @@ def day_of(when: Span, owner: Account) -> str:
 
 def quoted(text: str) -> str:
     """A text as one JSON string on one line, without any sign that could close what it stands in."""
-    return json.dumps(text, ensure_ascii=False).encode("utf-8", "replace").decode().translate(_BREAKERS)
+    return _as_json(text).encode("utf-8", "replace").decode().translate(_BREAKERS)
 
 
 def bare(name: str) -> str:

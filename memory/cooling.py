@@ -29,8 +29,12 @@ class Cooling:
         It is worked out from the rows alone, so a run too many, too late or after the clock was wrong does no harm.
         """
         before = now - timedelta(days=self._days) if self._days else None
-        cooled = warmed = 0
-        for store in self._stores.entries:
-            rested, woken = await store.cool(owner, before=before, important=IMPORTANT, hard=HARD, now=now)
-            cooled, warmed = cooled + rested, warmed + woken
-        return cooled, warmed
+
+        async def writing() -> tuple[int, int]:
+            cooled = warmed = 0
+            for store in self._stores.entries:
+                rested, woken = await store.cool(owner, before=before, important=IMPORTANT, hard=HARD, now=now)
+                cooled, warmed = cooled + rested, warmed + woken
+            return cooled, warmed
+
+        return await self._stores.db.written(writing)

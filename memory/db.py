@@ -156,11 +156,12 @@ class Database:
 
         Raises DatabaseError when the file cannot be read.
         """
+        # Inside a trip: whoever made it hears what went wrong, and explains it.
+        if self._reader.here:
+            return self._reader.rows(sql, parameters)
+        if self._writer.here:
+            return self._writer.rows(sql, parameters)
         with self._explained(writing=self.inside):
-            if self._reader.here:
-                return self._reader.rows(sql, parameters)
-            if self._writer.here:
-                return self._writer.rows(sql, parameters)
             if self.inside:
                 return list(await self._writer.execute_fetchall(sql, parameters))
             return await self._reader.fetch(sql, parameters)

@@ -35,6 +35,17 @@ class Departures:
         )
         return [int(row["chat"]) for row in rows]
 
+    async def places(self, owner: Account, keys: Collection[str]) -> list[str]:
+        """Those of the groups under ``keys`` in which the owner took part, and which they have not left."""
+        rows = await self._db.fetch(
+            "SELECT DISTINCT c.key FROM session_members m JOIN sessions s ON s.no = m.session"
+            " JOIN chats c ON c.no = s.chat WHERE m.account = :owner AND c.private = 0"
+            " AND c.key IN (SELECT value FROM json_each(:keys)) AND NOT EXISTS (SELECT 1 FROM departures d"
+            " WHERE d.chat = coalesce(c.parent, c.no) AND d.account = :owner)",
+            {"owner": owner.no, "keys": json.dumps(list(keys))},
+        )
+        return [str(row["key"]) for row in rows]
+
     async def members(self, platform: str, key: str) -> list[int]:
         """Numbers of the accounts that ever took part in the groups under ``key``; those of a key left behind, none."""
         rows = await self._db.fetch(

@@ -258,15 +258,21 @@ class Distiller:
     async def _write(self, task: _Task, items: list[Item], *, tokens: int = 0) -> DistilReport:
         owner, batch, evidence = task.owner, task.batch, task.briefing.evidence
         candidates, drops = await off_loop(lambda: _prove(items, evidence), size=len(items) * ROWS_A_CLAIM)
-        async with self._db.transaction():
+
+        async def writing() -> DistilReport | list[Decision]:
             if stale := await self._stale(task, tokens=tokens):
                 return stale
-            # Asked again: a group may have been joined with another while the model was awaited.
-            audience = (await self._sessions.chat(owner, batch.session)).audience
+            # Asked again: a group may have been joined with another, or opened, while the model was awaited.
+            audience = await self._sessions.audience(owner, batch.session)
             decisions = await self._gate.admit(owner, candidates, audience=audience, now=self._clock())
             await self._sessions.finish(owner, batch.session, task.briefing.reach)
             for reason, count in drops.items():
                 self._db.tally("dropped", reason, count)
+            return decisions
+
+        decisions = await self._db.written(writing)
+        if isinstance(decisions, DistilReport):
+            return decisions
         drops.update(decision.reason for decision in decisions if decision.action == "dropped")
         if items:
             log.info("session %d: %d items proposed, dropped %s", batch.session, len(items), dict(drops))
@@ -337,9 +343,12 @@ class Distiller:
     async def _fail(self, task: _Task, reason: str, *, counts: bool) -> None:
         owner, batch = task.owner, task.batch
         retry_at = self._clock() + PAUSE * 2 ** min(batch.attempts - 1, MOST_DOUBLINGS)
-        async with self._db.transaction():
+
+        async def writing() -> None:
             if await self._sessions.holds(owner, batch):
                 await self._sessions.fail(owner, batch.session, reason=reason, retry_at=retry_at, counts=counts)
+
+        await self._db.written(writing)
 
     async def _let_go(self, task: _Task, session: Session) -> None:
         """Give the lines back as they were claimed, if they are still ours."""
@@ -365,7 +374,7 @@ class Distiller:
 
     async def _known(self, owner: Account, batch: Batch) -> list[Entry]:
         """What is remembered and may be shown where the session took place."""
-        now, room = self._clock(), batch.chat.audience
+        now, room = self._clock(), await self._sessions.audience(owner, batch.session)
         entries: list[Entry] = [
             *await self._stores.profile.live(owner, now=now),
             *await self._stores.timeline.live(owner, now=now),

@@ -15,7 +15,7 @@ from typing import Final
 
 from memory.accounts import Accounts
 from memory.erasures import Erasures, Range
-from memory.model import Account, Message
+from memory.model import Account, Entry, Message
 from memory.offloop import off_loop
 from memory.persons import Persons
 from memory.sessions import Sessions
@@ -169,6 +169,24 @@ class Echoes:
         sessions = {place.session for place in (await self._stores.journal.places(owner, lines)).values()}
         if holders := [*([owner] if own else []), *await self._beside(owner, list(sessions))]:
             await self._stores.traces.hand_on(owner, lines, to=holders)
+
+    async def taken_back(self, owner: Account, memory: Entry) -> None:
+        """A memory goes with the lines it cites, and not because it is to be forgotten.
+
+        A distilled one may name what was said beside those lines: what was told with it rests on that from now on,
+        so that it is found when that is forgotten. Needs an open transaction.
+        """
+        told = [owner, *await self._beside(owner, [])]
+        if not any([await self._stores.traces.using(each, [memory.id], always=True) for each in told]):
+            return
+        known = [*await self._stores.journal.said(owner), *await self._stores.journal.concealed(owner)]
+        cited = {citation.message for citation in memory.provenance.citations}
+        sessions = {line.session for line in known if line.id in cited}
+        words = set(terms(memory.text)).difference(*(terms(line.text) for line in known if line.id in cited))
+        beside = [line for line in known if line.session in sessions and line.role == "user" and line.id not in cited]
+        drawn = {line.id: True for line in beside if not words.isdisjoint(terms(line.text))}
+        for each in told if drawn else ():
+            await self._stores.traces.rest(each, {memory.id: drawn})
 
     async def _erase(self, other: Account, ids: Collection[int]) -> None:
         await self.hand_on(other, ids)

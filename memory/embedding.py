@@ -154,9 +154,7 @@ class Embeddings:
             raise RuntimeError("no transaction may be open while the embedder is awaited")
         stored = 0
         # In turn with the writers: an erasure under way is counted before what it erases is out of sight.
-        async with self._db.transaction():
-            begun = self._erasures
-            queue = list(texts) if texts is not None else await self._due(owner)
+        begun, queue = await self._db.written(partial(self._queue, owner, texts))
         while queue:
             batch, queue = queue[:BATCH], queue[BATCH:]
             vectors = await self._embedder.embed(batch)
@@ -329,6 +327,10 @@ class Embeddings:
                 _range(owner),
             )
         )
+
+    async def _queue(self, owner: Account, texts: Sequence[str] | None) -> tuple[int, list[str]]:
+        """How often anything was erased so far, and what is to be embedded."""
+        return self._erasures, list(texts) if texts is not None else await self._due(owner)
 
     async def _due(self, owner: Account) -> list[str]:
         """What waits for a vector, once every long text has been cut."""

@@ -33,6 +33,8 @@ from memory.model import (
 from memory.offloop import off_loop
 
 E = TypeVar("E", ProfileLine, Event, Fact)
+Row = Mapping[str, Any]
+"""A row of a table by the names of its columns."""
 
 
 class EntryStore(ABC, Generic[E]):
@@ -52,7 +54,7 @@ class EntryStore(ABC, Generic[E]):
         """The columns that only this kind has, ``text`` among them."""
 
     @abstractmethod
-    def _entry(self, row: sqlite3.Row, provenance: Provenance) -> E:
+    def _entry(self, row: Row, provenance: Provenance) -> E:
         """The row as a memory."""
 
     async def add(self, owner: Account, candidate: Candidate, *, audience: int, now: datetime) -> E:
@@ -390,19 +392,21 @@ class EntryStore(ABC, Generic[E]):
         return await self._read(owner, f"hidden_by IS NULL AND {condition}", values)
 
     async def _read(self, owner: Account, condition: str, values: Mapping[str, object]) -> list[E]:
-        parameters = {**values, "lo": owner.first_id, "hi": owner.last_id}
-        chosen = f"FROM {self.table} WHERE id BETWEEN :lo AND :hi AND {condition}"
         doubted = (
             f"(SELECT sure.id FROM {self.table} AS sure WHERE sure.id = {self.table}.doubts"
             " AND sure.retired_at IS NULL AND sure.hidden_by IS NULL)"
         )
-        rows = await self._db.fetch(f"SELECT *, {doubted} AS doubted {chosen} ORDER BY id", parameters)
+        rows = await self._db.fetch(
+            f"SELECT *, {doubted} AS doubted FROM {self.table}"
+            f" WHERE id BETWEEN :lo AND :hi AND {condition} ORDER BY id",
+            {**values, "lo": owner.first_id, "hi": owner.last_id},
+        )
         if not rows:
             return []
         cited = await self._db.fetch(
-            f"SELECT entry, message, quote, at FROM citations WHERE entry IN (SELECT id {chosen})"
-            " ORDER BY entry, at, message",
-            parameters,
+            "SELECT entry, message, quote, at FROM citations WHERE entry IN (SELECT value FROM json_each(?))"
+            " AND entry BETWEEN ? AND ? ORDER BY entry, at, message",
+            (json.dumps([row["id"] for row in rows]), owner.first_id, owner.last_id),
         )
         return await off_loop(lambda: self._entries(rows, cited), size=len(rows))
 
@@ -410,7 +414,10 @@ class EntryStore(ABC, Generic[E]):
         citations: dict[int, list[Citation]] = {}
         for c in cited:
             citations.setdefault(c["entry"], []).append(Citation(c["message"], c["quote"], moment(c["at"])))
-        return [self._entry(row, _provenance(row, tuple(citations.get(row["id"], ())))) for row in rows]
+        # A row of SQLite looks for a name among all its columns each time.
+        names = rows[0].keys()
+        held = (dict(zip(names, row, strict=True)) for row in rows)
+        return [self._entry(row, _provenance(row, tuple(citations.get(row["id"], ())))) for row in held]
 
     async def _cite(self, entry: int, citation: Citation) -> bool:
         return await self._db.execute(_CITE, _cited(entry, citation)) > 0
@@ -460,7 +467,7 @@ def unit(entry: ProfileLine | Event | Fact) -> Unit:
     )
 
 
-def span(row: sqlite3.Row) -> Span:
+def span(row: Row) -> Span:
     """The time columns of an event."""
     return Span(
         moment(row["start_at"]),
@@ -472,7 +479,7 @@ def span(row: sqlite3.Row) -> Span:
     )
 
 
-def _provenance(row: sqlite3.Row, citations: tuple[Citation, ...]) -> Provenance:
+def _provenance(row: Row, citations: tuple[Citation, ...]) -> Provenance:
     return Provenance(
         audience=row["audience"],
         source=row["source"],

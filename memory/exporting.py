@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from memory.accounts import Accounts, Chats
+from memory.consents import Consents
 from memory.model import EVERYWHERE, PRIVATE, Account, Entry, Event, Message, ProfileLine, Provenance
 from memory.offloop import off_loop
 from memory.pauses import Pauses
@@ -25,9 +26,19 @@ Linked = Callable[[Account], Awaitable[Sequence[Account]]]
 class Exports:
     """Reads it together. Nothing is kept of what it gives."""
 
-    def __init__(self, accounts: Accounts, chats: Chats, stores: Stores, *, pauses: Pauses, linked: Linked) -> None:
+    def __init__(
+        self,
+        accounts: Accounts,
+        chats: Chats,
+        stores: Stores,
+        *,
+        pauses: Pauses,
+        consents: Consents,
+        linked: Linked,
+    ) -> None:
         """``linked`` tells the other accounts of an owner."""
         self._linked = linked
+        self._consents = consents
         self._accounts = accounts
         self._chats = chats
         self._stores = stores
@@ -41,6 +52,7 @@ class Exports:
         """
         entries = [entry for store in self._stores.entries for entry in await store.history(owner)]
         lines = [line for line in await self._stores.journal.said(owner) if not line.fleeting]
+        aside = await self._stores.journal.aside(owner)
         chats = {line.chat for line in lines} | {entry.provenance.audience for entry in entries}
         pending = await self._stores.promises.undoable(owner, now=now)
         document: Document = {
@@ -59,6 +71,11 @@ class Exports:
                 "zone": owner.zone,
                 "zone_from": owner.zone_from,
                 "paused_chats": await self._pauses.places(owner),
+                "consents": [
+                    {"matter": matter, "agreed": consent.answer, "at": _time(consent.at)}
+                    for matter, consent in (await self._consents.all(owner)).items()
+                    if consent.answer is not None
+                ],
             },
             "links": [{"platform": each.platform, "user_id": each.user_id} for each in await self._linked(owner)],
             "chats": [await self._chat(owner, no) for no in sorted(chats - {PRIVATE, EVERYWHERE})],
@@ -73,19 +90,19 @@ class Exports:
             ],
         }
         size = (len(entries) + len(lines)) * ROWS_A_LINE
-        return document | await off_loop(lambda: _rows(entries, lines), size=size)
+        return document | await off_loop(lambda: _rows(entries, lines, aside), size=size)
 
     async def _chat(self, owner: Account, no: int) -> Document:
         chat = await self._chats.numbered(owner, no)
         return {"number": no, "key": chat.key, "private": chat.private, "parent": chat.parent}
 
 
-def _rows(entries: Sequence[Entry], lines: Sequence[Message]) -> Document:
+def _rows(entries: Sequence[Entry], lines: Sequence[Message], aside: Collection[int]) -> Document:
     return {
         "profile": [_profile(entry) for entry in entries if isinstance(entry, ProfileLine)],
         "timeline": [_event(entry) for entry in entries if isinstance(entry, Event)],
         "facts": [_memory(entry) for entry in entries if not isinstance(entry, ProfileLine | Event)],
-        "journal": [_line(line) for line in lines if line.text],
+        "journal": [_line(line) | {"private_only": line.id in aside} for line in lines if line.text],
     }
 
 

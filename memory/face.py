@@ -14,7 +14,7 @@ from config.settings import Settings
 from memory import rules
 from memory.access import Access
 from memory.accounts import Accounts, Chats
-from memory.answering import Answering, Heard, Waiting
+from memory.answering import Answering, Heard, Opening, Waiting
 from memory.calibrating import Calibration
 from memory.consenting import Consenting
 from memory.consents import Consents
@@ -39,7 +39,18 @@ from memory.ledger import Ledger
 from memory.linking import Linking
 from memory.lists import Lists
 from memory.merging import Merging
-from memory.model import Account, Candidate, Chat, Decision, Entry, Event, Message, ProfileLine, Recollection
+from memory.model import (
+    PRIVATE,
+    Account,
+    Candidate,
+    Chat,
+    Decision,
+    Entry,
+    Event,
+    Message,
+    ProfileLine,
+    Recollection,
+)
 from memory.moving import Moves
 from memory.overview import Overviews
 from memory.pauses import Pauses
@@ -101,7 +112,7 @@ class Memory:
         self._sessions = Sessions(db, timedelta(minutes=settings.session.idle_minutes))
         self._runs = Runs(db)
         self._stores = Stores.over(db, self._accounts, embedder, clock)
-        self.rooms = Rooms(db, self._accounts)
+        self.rooms = Rooms(db, self._accounts, changed=self._moved_about)
         """Who is in which group."""
         persons = Persons(db)
         self._together = Together(self._accounts, persons, self.rooms, self._stores)
@@ -121,10 +132,15 @@ class Memory:
         self.merging = Merging(db, self._stores, self._indexes)
         """What was folded into one, and the way back."""
         self.pauses = Pauses(db, self._chats)
-        self.exports = Exports(
-            self._accounts, self._chats, self._stores, pauses=self.pauses, linked=self.linking.linked
-        )
         consents = Consents(db)
+        self.exports = Exports(
+            self._accounts,
+            self._chats,
+            self._stores,
+            pauses=self.pauses,
+            consents=consents,
+            linked=self.linking.linked,
+        )
         patience = timedelta(days=settings.privacy.ask_days)
         reserve = Reserve(self.pauses, consents, settings.privacy)
         self._gate = Gate(db, self._stores, reserve=reserve)
@@ -137,6 +153,7 @@ class Memory:
             gate=self._gate,
             reserve=reserve,
             pauses=self.pauses,
+            consents=consents,
         )
         """What is brought from elsewhere."""
         self._rezoning = Rezoning(db, self._accounts, self._stores.timeline, self._indexes)
@@ -308,6 +325,23 @@ class Memory:
         """The chat ``key`` on the owner's platform, made when first seen."""
         return await self._chats.enter(owner, key, private=private, thread=thread, at=self._clock())
 
+    async def acquainted(
+        self, platform: str, user_id: str, key: str, *, name: str = "", thread: str | None = None
+    ) -> tuple[Account, Chat] | None:
+        """Somebody who was in this chat before, and the chat, in one trip to the file.
+
+        None when either is new, or when they go by another name: :meth:`account` and :meth:`chat` tell then.
+        """
+
+        async def reading() -> tuple[Account, Chat] | None:
+            owner = await self._accounts.find(platform, user_id)
+            if owner is None or name not in ("", owner.name):
+                return None
+            chat = await self._chats.known(owner, key, thread=thread)
+            return None if chat is None else (owner, chat)
+
+        return await self._db.together(reading)
+
     async def chat_key(self, owner: Account, no: int) -> str:
         """The platform's key of a chat, for a reader who knows no numbers. Raises KeyError."""
         return (await self._chats.address(owner, no))[0]
@@ -323,7 +357,7 @@ class Memory:
         """
         moved = await self._moves.move(platform, old_key, new_key)
         if moved:
-            self._indexes.clear()
+            self._moved_about()
         return moved
 
     async def newest_heard(self, platform: str) -> dict[tuple[str, str | None, bool], str]:
@@ -370,19 +404,28 @@ class Memory:
         return decision
 
     async def recall(
-        self, owner: Account, question: str, *, room: Chat, now: datetime, options: RecallOptions | None = None
+        self,
+        owner: Account,
+        question: str,
+        *,
+        room: Chat,
+        now: datetime,
+        options: RecallOptions | None = None,
+        session: int | None = None,
     ) -> Recollection:
         """What the owner's memory holds for a question asked in ``room`` at ``now``: one list, best first.
 
         Only what may be used in that room, only what holds at that time, within the budget and above the
-        threshold of ``options`` (the settings' by default). May be empty, and says why.
+        threshold of ``options`` (the settings' by default). May be empty, and says why. ``session`` is the open one of
+        that room, if the asker knows it.
         """
         chosen = options or RecallOptions(max_tokens=self._settings.recall.max_tokens)
         places = await self._together.places(owner, room)
         found = []
         for place in places:
-            await self._freshness.before_recall(place.account, place.room, now=now)
-            more = chosen if place is places[0] else replace(chosen, asker=owner)
+            own = place is places[0]
+            await self._freshness.before_recall(place.account, place.room, now=now, session=session if own else None)
+            more = chosen if own else replace(chosen, asker=owner)
             part = await self._recall.recall(place.account, question, now=now, room=place.room, options=more)
             found.append((place, part))
         if len(found) == 1:
@@ -400,7 +443,13 @@ class Memory:
 
         A reply stands behind what it answers. Lines that still wait for an answer and those in ``but`` are left out.
         """
-        return await self._answering.window(owner, chat, now=now, limit=limit, but=but)
+        return (await self.opening(owner, chat, now=now, limit=limit, but=but)).window
+
+    async def opening(
+        self, owner: Account, chat: Chat, *, now: datetime, limit: int = 200, but: Collection[int] = ()
+    ) -> Opening:
+        """What a reply begins with, as of one moment: :meth:`mark`, and :meth:`window` with its session."""
+        return await self._answering.opening(owner, chat, now=now, limit=limit, but=but)
 
     async def shown(self, owner: Account, message: int, platform_id: str | None) -> None:
         """Note that a first message of the answer to a line may go out (None), or the id of one that did."""
@@ -604,18 +653,23 @@ class Memory:
         self._db.tally("dropped", reason)
         return Decision("dropped", reason)
 
+    def _moved_about(self) -> None:
+        """Read every memory anew: where some may be used has changed."""
+        self._indexes.clear()
+
     async def _admit(
         self, owner: Account, chat: Chat, message: Message, found: Sequence[Candidate], *, asked_for: bool = False
     ) -> list[Decision]:
         if not found:
             return []
-        async with self._db.transaction():
+
+        async def writing() -> list[Decision]:
             if not await self._stores.journal.stands(owner, message):
                 return [self._dropped("withdrawn") for _ in found]
-            room = await self._chats.resolved(owner, chat)
-            decisions = await self._gate.admit(
-                owner, found, audience=room.audience, now=self._clock(), asked_for=asked_for
-            )
+            audience = PRIVATE if chat.private else await self._sessions.audience(owner, message.session)
+            return await self._gate.admit(owner, found, audience=audience, now=self._clock(), asked_for=asked_for)
+
+        decisions = await self._db.written(writing)
         if any(decision.closed or decision.reason == "held" for decision in decisions):
             self._indexes.forget(owner)
         if any(isinstance(decision.entry, ProfileLine) for decision in decisions):

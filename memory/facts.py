@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import Any
 
-from memory.entries import EntryStore
+from memory.entries import EntryStore, Row
 from memory.model import Candidate, Fact, Provenance
 
 
@@ -18,5 +17,5 @@ class Facts(EntryStore[Fact]):
     def _content(self, candidate: Candidate) -> dict[str, Any]:
         return {"text": candidate.text}
 
-    def _entry(self, row: sqlite3.Row, provenance: Provenance) -> Fact:
+    def _entry(self, row: Row, provenance: Provenance) -> Fact:
         return Fact(row["id"], row["subject"], row["text"], provenance)

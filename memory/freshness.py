@@ -86,16 +86,17 @@ class Freshness:
             self._embeddings.unknown(owner)
             raise
 
-    async def before_recall(self, owner: Account, room: Chat, *, now: datetime) -> None:
+    async def before_recall(self, owner: Account, room: Chat, *, now: datetime, session: int | None = None) -> None:
         """Embed what was said elsewhere before it is looked for in ``room``, in the time a question's vector has.
 
         Once for each change of place; what comes too late is found by its words until housekeeping has been. Never
-        for a group: what was said elsewhere goes nowhere on its behalf.
+        for a group: what was said elsewhere goes nowhere on its behalf. ``session`` is the open one of ``room``, if the
+        caller knows it.
         """
         backlog = self._embeddings.backlog(owner) if room.private else None
         if backlog is None or not backlog.sessions:
             return
-        here = await self._sessions.current(owner, room, now=now)
+        here = session or await self._sessions.current(owner, room, now=now)
         if backlog.sessions <= {here}:
             return
         try:

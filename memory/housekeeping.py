@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from config.settings import Settings
@@ -186,14 +187,17 @@ class Housekeeping:
         """Close what has outlived its time, and open again what a clock gone wrong had closed before its time."""
         expired = revived = 0
         for owner in await self._accounts.all():
-            async with self._stores.db.transaction():
-                early = [entry for store in self._stores.entries for entry in await store.revive(owner, now=now)]
-                back = await self._gate.restore(owner, early, now=now) if early else []
-                count = sum([await store.expire(owner, now=now) for store in self._stores.entries])
+            count, back = await self._stores.db.written(partial(self._expire, owner, now=now))
             if count or back:
                 self._indexes.forget(owner)
-            expired, revived = expired + count, revived + len(back)
+            expired, revived = expired + count, revived + back
         return {"expired": expired, "revived": revived}
+
+    async def _expire(self, owner: Account, *, now: datetime) -> tuple[int, int]:
+        """How many memories of the owner were closed, and how many opened again; inside a transaction."""
+        early = [entry for store in self._stores.entries for entry in await store.revive(owner, now=now)]
+        back = await self._gate.restore(owner, early, now=now) if early else []
+        return sum([await store.expire(owner, now=now) for store in self._stores.entries]), len(back)
 
     async def cool(self, now: datetime) -> Mapping[str, int]:
         """Let rest what has been of no use for a long time."""

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from memory.exporting import FORMAT, VERSION
 from memory.model import Precision, Source
+from memory.sensitive import Matter
 
 LARGEST: Final = 200_000_000
 """Bytes of a file that is read."""
@@ -74,6 +75,14 @@ class Whose(Part):
     since: Time
 
 
+class Agreed(Part):
+    """Its owner's word about a sensitive matter."""
+
+    matter: Matter
+    agreed: bool
+    at: Time
+
+
 class Chosen(Part):
     """What its owner had chosen."""
 
@@ -82,6 +91,7 @@ class Chosen(Part):
     zone: Zone
     zone_from: Literal["default", "said", "set"]
     paused_chats: tuple[Number, ...]
+    consents: tuple[Agreed, ...] = ()
 
 
 class Link(Part):
@@ -167,6 +177,7 @@ class Spoken(Part):
     forwarded: bool
     answers: Number | None
     text: Annotated[Said, StringConstraints(min_length=1)]
+    private_only: bool = False
 
 
 class Imported(Part):

@@ -15,6 +15,7 @@ from typing import Final
 from memory import checks
 from memory.accounts import Accounts, Chats
 from memory.clock import stamp
+from memory.consents import Consents
 from memory.db import Database
 from memory.erasures import Erasures, Range
 from memory.imported import Held, HeldEvent, HeldLine, Imported, Quote, Room, Spoken
@@ -91,6 +92,7 @@ class Imports:
         gate: Gate,
         reserve: Reserve,
         pauses: Pauses,
+        consents: Consents,
     ) -> None:
         self._db = db
         self._accounts = accounts
@@ -100,6 +102,7 @@ class Imports:
         self._gate = gate
         self._reserve = reserve
         self._pauses = pauses
+        self._consents = consents
         self._origins = Origins(db)
         self._erasures = Erasures(db)
 
@@ -107,6 +110,8 @@ class Imports:
         """Add what an export holds to the owner's memory; ``made`` tells that the account was made for it."""
         async with self._db.transaction():
             work = await self._begun(owner, document, now=now)
+            if made:
+                await self._agreements(work)
             for line in sorted(document.journal, key=lambda line: (line.at, line.number)):
                 await self._line(work, line)
             held = [*document.profile, *document.timeline, *document.facts]
@@ -161,6 +166,8 @@ class Imports:
             work.counts["unanswered"] += 1  # What it answers was left out, and it may tell of that.
             return
         chat = work.rooms[line.chat]
+        if line.private_only and not chat.private:
+            chat = await self._chats.enter(work.owner, f"dm:{work.owner.user_id}", private=True, at=work.now)
         role: Role = "bot" if line.by == "bot" else "user"
         kind: MessageKind = "forwarded" if line.forwarded else "said"
         new = Line(role, line.speaker, line.at, line.text, kind, None, answers)
@@ -250,6 +257,12 @@ class Imports:
 
     def _is_new(self, work: _Work, number: int) -> bool:
         return work.new.get(work.origin(number)) is not None
+
+    async def _agreements(self, work: _Work) -> None:
+        """What an account that is new here agreed to have kept, before its lines are read: it is asked of them."""
+        for consent in work.document.settings.consents:
+            at = min(consent.at, work.now)
+            await self._consents.put(work.owner, consent.matter, consent.agreed, at=at)
 
     async def _choices(self, work: _Work) -> None:
         """What an account that is new here takes over of what its owner had chosen: language, zone, pauses."""

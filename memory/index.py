@@ -207,19 +207,16 @@ class OwnerIndex:
     def resting(self, words: Sequence[str]) -> NDArray[np.bool_]:
         """The rows that rest and hold none of a question's rare words: only exact words wake them."""
         rests = np.isin(self.rows["id"], list(self.cold))
-        for word in self.rare(words) if self.cold else ():
-            hits = self.postings.find(word)
-            if hits is not None:
-                rests[hits.rows] = False
+        if self.cold:
+            rests[self.postings.find([*self.rare(words)]).rows] = False
         return np.asarray(rests)
 
     def rare(self, words: Sequence[str]) -> frozenset[str]:
         """Those of a question's words that few rows hold; Han characters that are no word are not among them."""
         few = max(RARE_ROWS, len(self.rows) * RARE_SHARE)
-        held = {
-            word: self.postings.find(word) for word, counts in zip(words, weights(words), strict=True) if counts == 1
-        }
-        return frozenset(word for word, hits in held.items() if hits is not None and len(hits.rows) <= few)
+        whole = [word for word, counts in zip(words, weights(words), strict=True) if counts == 1]
+        held = self.postings.holding(whole)
+        return frozenset(word for word, rows in zip(whole, held, strict=True) if 0 < rows <= few)
 
     def _place(self, unit_id: int) -> int | None:
         ids = self.rows["id"]

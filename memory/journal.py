@@ -16,7 +16,7 @@ from memory.accounts import Accounts
 from memory.clock import moment, stamp
 from memory.db import Database
 from memory.embedding import spoken, text_hash
-from memory.model import SEQ_BITS, Account, Chat, Message, MessageKind, Role, Unit
+from memory.model import PRIVATE, SEQ_BITS, Account, Chat, Message, MessageKind, Role, Unit
 from memory.offloop import off_loop
 
 LINE = (
@@ -253,12 +253,18 @@ class Journal:
         )
         return in_turns([line(row) for row in rows])
 
-    async def lines(self, owner: Account, ids: Iterable[int], *, fleeting: bool = False) -> dict[int, Message]:
-        """The owner's visible lines among ``ids``; fleeting ones only for an answer that asks for them."""
+    async def lines(
+        self, owner: Account, ids: Iterable[int], *, fleeting: bool = False, aside: bool = True
+    ) -> dict[int, Message]:
+        """The owner's visible lines among ``ids``; fleeting ones only for an answer that asks for them.
+
+        Without ``aside`` none that was said in a group before that was opened to more people.
+        """
         rows = await self._db.fetch(
             f"SELECT {LINE} FROM journal j WHERE j.id IN (SELECT value FROM json_each(?)) AND j.id BETWEEN ? AND ?"
-            " AND j.hidden_by IS NULL AND j.fleeting <= ?",
-            (json.dumps(list(ids)), owner.first_id, owner.last_id, int(fleeting)),
+            " AND j.hidden_by IS NULL AND j.fleeting <= ?"
+            " AND (? OR j.session NOT IN (SELECT no FROM sessions WHERE aside = 1))",
+            (json.dumps(list(ids)), owner.first_id, owner.last_id, int(fleeting), int(aside)),
         )
         return {row["id"]: line(row) for row in rows}
 
@@ -281,7 +287,8 @@ class Journal:
     async def units(self, owner: Account, *, after: int = 0, upto: int | None = None) -> list[Unit]:
         """The same lines but the fleeting ones, up to a number, as the recall index wants them."""
         rows = await self._db.fetch(
-            "SELECT j.id, j.session, j.role, j.speaker, j.at, j.text, j.text_hash, c.no AS chat, c.private, c.parent"
+            "SELECT j.id, j.session, j.role, j.speaker, j.at, j.text, j.text_hash, c.no AS chat, c.private, c.parent,"
+            " j.session IN (SELECT no FROM sessions WHERE aside = 1) AS aside"
             " FROM journal j JOIN chats c ON c.no = j.chat WHERE j.id BETWEEN ? AND ? AND j.kind != 'command'"
             " AND j.fleeting = 0 AND j.hidden_by IS NULL ORDER BY j.id",
             (max(owner.first_id, after + 1), owner.last_id if upto is None else upto),
@@ -327,6 +334,14 @@ class Journal:
             (owner.first_id, owner.last_id),
         )
         return [line(row) for row in rows]
+
+    async def aside(self, owner: Account) -> set[int]:
+        """The owner's lines that were said in a group before that was opened to more people."""
+        rows = await self._db.fetch(
+            "SELECT id FROM journal WHERE session IN (SELECT no FROM sessions WHERE aside = 1) AND id BETWEEN ? AND ?",
+            (owner.first_id, owner.last_id),
+        )
+        return {int(row["id"]) for row in rows}
 
     async def places(self, owner: Account, ids: Iterable[int]) -> dict[int, Place]:
         """Where the owner's lines among ``ids`` were said, hidden lines and those without text included."""
@@ -412,7 +427,7 @@ def _unit(owner: Account, row: sqlite3.Row) -> Unit:
         kind="message",
         text=row["text"],
         at=moment(row["at"]),
-        audience=chat.audience,
+        audience=PRIVATE if row["aside"] else chat.audience,
         text_hash=row["text_hash"],
         speaker=row["speaker"],
         role=row["role"],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
@@ -11,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.index import EVENT, KINDS, MESSAGE, NOWHERE, OwnerIndex
-from memory.lexical import WordSearch
 from memory.lexicon import mentioned
 from memory.model import EVERYWHERE, Chat, Kind, Span
 from memory.score import Column, Question, Ranking, rank
@@ -76,8 +76,10 @@ class Contender(NamedTuple):
 class _Explained:
     """What speaks for the rows of a ranking, told of as many at a time as are looked at together."""
 
-    def __init__(self, ranking: Ranking, rows: NDArray[np.intp], levels: Sequence[float] | None = None) -> None:
-        """``levels`` are told, too, if there are any; both in the same order."""
+    def __init__(
+        self, ranking: Ranking, rows: NDArray[np.intp], levels: Callable[[slice], list[float]] | None = None
+    ) -> None:
+        """``levels`` gives those of some of the rows, which are told, too."""
         self._ranking, self._rows, self._levels = ranking, rows, levels
         self._told: dict[int, list[dict[str, float]]] = {}
 
@@ -88,7 +90,7 @@ class _Explained:
         if told is None:
             some = slice(part * EXPLAINED_AT_ONCE, (part + 1) * EXPLAINED_AT_ONCE)
             told = self._told[part] = self._ranking.explained(self._rows[some])
-            for reason, level in zip(told, self._levels[some] if self._levels is not None else (), strict=False):
+            for reason, level in zip(told, self._levels(some) if self._levels is not None else (), strict=False):
                 reason["level"] = round(level, 4)
         return told[within]
 
@@ -151,51 +153,61 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
     if not pool.any():
         return Judged()
     ranking = rank(index, question, pool, now=limits.now, background=foreign.background)
-    offered = pool & ~np.isin(index.rows["id"], list(limits.exclude))
+    offered = pool & ~np.isin(index.rows["id"], list(limits.exclude)) if limits.exclude else pool.copy()
     if index.cold:
         offered &= ~index.resting(question.terms)
     if not limits.threshold:
         best = _first(ranking.total, offered)
-        candidates = _candidates(index, ranking, best, ["full"] * len(best))
+        candidates = _candidates(index, ranking, best, ["full"] * len(best), _Explained(ranking, best))
         return Judged(tuple(candidates), nearest=_nearest(index, ranking, best))
     offered &= telling(index, pool)
     best = _first(ranking.total, offered)
     if null is None or not len(best):
         return Judged()
     bar = null.bar(ranking.cosine)
-    speaks = null.evidence(clues(index, question, ranking, pool=pool, foreign=foreign, now=limits.now))
+    speaks = null.evidence(clues(index, question, ranking, foreign=foreign, now=limits.now))
     strongest = float(speaks[offered].max())
     in_time = rows_in_time(index, question, ranking, limits.now)
     most = bar.most(strongest, limits.false_positives, in_time=bool(in_time))
-    bands = bar.bands(strongest, speaks[best], limits.false_positives)
-    chosen: list[tuple[int, Band]] = []
-    left_out: list[tuple[int, str]] = []
-    for place, (row, id_) in enumerate(zip(best.tolist(), index.rows["id"][best].tolist(), strict=True)):
-        by_time = in_time.get(row)
-        band = by_time if by_time == "full" else bands[place] or by_time
-        if band is None:
-            left_out.append((id_, "unrelated"))
-        elif most is not None and band == "perhaps" and len(chosen) >= most:
-            left_out.append((id_, "unsure"))
-        else:
-            chosen.append((place, band))
-    kept = [place for place, _ in chosen]
+    bands: Sequence[Band | None] = bar.bands(strongest, speaks[best], limits.false_positives)
+    if in_time:
+        found = map(in_time.get, best.tolist())
+        bands = [by_time if by_time == "full" else band or by_time for by_time, band in zip(found, bands, strict=True)]
+    kept = _kept(bands, most)
     shown = best[kept]
-    own = bar.best.levels(speaks[shown].tolist())
-    candidates = _candidates(index, ranking, shown, [band for _, band in chosen], own)
+    explained = _Explained(ranking, shown, lambda some: bar.best.levels(speaks[shown[some]].tolist()))
+    candidates = _candidates(index, ranking, shown, [bands[place] or "perhaps" for place in kept], explained)
     return Judged(
         tuple(candidates),
         round(bar.best.level(strongest), 6),
-        tuple(left_out[:REASONS_KEPT]),
-        arms=_arms(index, ranking, pool, candidates),
+        _left_out(index.rows["id"][best], bands, kept),
+        arms=_arms(index, ranking, pool, shown),
         nearest=_nearest(index, ranking, shown),
     )
+
+
+def _kept(bands: Sequence[Band | None], most: int | None) -> list[int]:
+    """The places of what is shown; ``most`` bounds what is there perhaps."""
+    if most is None:
+        return [place for place, band in enumerate(bands) if band is not None]
+    kept: list[int] = []
+    for place, band in enumerate(bands):
+        if band is not None and (band != "perhaps" or len(kept) < most):
+            kept.append(place)
+    return kept
+
+
+def _left_out(ids: NDArray[np.int64], bands: Sequence[Band | None], kept: Sequence[int]) -> tuple[tuple[int, str], ...]:
+    """The best of those that are not shown, and why."""
+    places = np.delete(np.arange(len(ids)), kept)[:REASONS_KEPT].tolist()
+    return tuple((int(ids[place]), "unrelated" if bands[place] is None else "unsure") for place in places)
 
 
 def _nearest(index: OwnerIndex, ranking: Ranking, rows: NDArray[np.intp]) -> int | None:
     """The id of the row nearest in meaning, None where none of them has a vector."""
     cosine = ranking.cosine[rows]
-    return None if np.isnan(cosine).all() else int(index.rows["id"][rows[np.nanargmax(cosine)]])
+    unknown = np.isnan(cosine)
+    return None if unknown.all() else int(index.rows["id"][rows[np.where(unknown, -np.inf, cosine).argmax()]])
 
 
 def _first(total: Column, offered: Mask) -> NDArray[np.intp]:
@@ -207,26 +219,26 @@ def _first(total: Column, offered: Mask) -> NDArray[np.intp]:
     return np.asarray(places[np.argsort(-total[places], kind="stable")][:MOST_CANDIDATES])
 
 
-def _arms(index: OwnerIndex, ranking: Ranking, pool: Mask, offered: Sequence[Contender]) -> dict[str, dict[str, float]]:
+def _arms(index: OwnerIndex, ranking: Ranking, pool: Mask, offered: NDArray[np.intp]) -> dict[str, dict[str, float]]:
     """What each arm looked at, the best it found by words, by meaning and by time, and how many rows it offers."""
     told: dict[str, dict[str, float]] = {}
-    for number, kind in enumerate(KINDS):
-        rows = pool & (index.rows["kind"] == number)
-        if rows.any():
-            cosine = ranking.cosine[rows]
-            told[ARMS[kind]] = {
-                "rows": int(np.count_nonzero(rows)),
+    kinds = index.rows["kind"]
+    offers = np.bincount(kinds[offered], minlength=len(KINDS)).tolist()
+    for number, held in enumerate(np.bincount(kinds[pool], minlength=len(KINDS)).tolist()):
+        if held:
+            rows = pool & (kinds == number)
+            cosine = float(np.fmax.reduce(ranking.cosine[rows]))
+            told[ARMS[KINDS[number]]] = {
+                "rows": held,
                 "words": round(float(ranking.words.rows[rows].max()), 3),
-                "cosine": round(float(np.nanmax(cosine)), 3) if not np.isnan(cosine).all() else 0.0,
+                "cosine": 0.0 if math.isnan(cosine) else round(cosine, 3),
                 "in_time": int(np.count_nonzero(ranking.terms["date"][rows] > 0)),
-                "offered": sum(contender.kind == kind for contender in offered),
+                "offered": offers[number],
             }
     return told
 
 
-def clues(
-    index: OwnerIndex, question: Question, ranking: Ranking, *, pool: Mask, foreign: Probes, now: datetime
-) -> Clues:
+def clues(index: OwnerIndex, question: Question, ranking: Ranking, *, foreign: Probes, now: datetime) -> Clues:
     """What a question finds, for the judgement.
 
     Neither the names of those who talk count, which are everywhere, nor the words of a time: what was said then
@@ -238,7 +250,7 @@ def clues(
     counting = terms if question.asks else [term for term in terms if term not in foreign.idle]
     words = ranking.words
     if len(counting) < len(question.terms):
-        words = heard(WordSearch(index, pool), counting, terms, foreign.background)
+        words = heard(ranking.search, counting, terms, foreign.background)
     dated = question.dates or any(span.end <= now for span in question.spans)
     return Clues(
         words=words,
@@ -276,10 +288,10 @@ def _candidates(
     ranking: Ranking,
     rows: NDArray[np.intp],
     bands: Sequence[Band],
-    levels: Sequence[float] | None = None,
+    explained: _Explained,
 ) -> list[Contender]:
     """These rows as they may be shown, each with what speaks for it."""
-    columns, explained = index.rows, _Explained(ranking, rows, levels)
+    columns = index.rows
     ids, kinds, before = columns["id"], columns["kind"][rows], columns["previous"][rows]
     follows = (kinds == MESSAGE) & (before != NOWHERE) & columns["asks"][before]
     return [

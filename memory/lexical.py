@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
-from typing import Final, Literal, NamedTuple
+from itertools import chain, pairwise, starmap
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ SESSION_LENGTH: Final = 0.6
 """BM25's b, for a row and for a whole session."""
 
 
+_MOST_CELLS: Final = 1 << 16
+"""Terms times rows that are looked up at a time: so many sums stay in the cache of a core."""
 STEADY_ROWS: Final = 60
 """Rows of its own from which a memory says more about itself than the shipped texts say about memories."""
 
@@ -78,19 +80,19 @@ class WordSearch:
         self._count = int(np.count_nonzero(pool))
         self._lines = _Lines(index, pool)
         self._found: dict[str, _Found | None] = {}
+        self._at_once = max(_MOST_CELLS // max(len(pool), index.sessions, 1), 1)
 
     def find(self, terms: Sequence[str], background: Background) -> Words:
         """The words of a question, given as distinct terms."""
         rows, covered, total = np.zeros(len(self._pool)), np.zeros(len(self._pool)), 0.0
         doubt = smallness(self._count)
-        for term, counts in zip(terms, weights(terms), strict=True):
-            found = self._lookup(term)
-            holding = background.holding.get(term, 0) + (0 if found is None else len(found.hits.rows))
+        for term, counts, found in zip(terms, weights(terms), self._look_up(terms), strict=True):
+            holding = background.holding.get(term, 0) + (0 if found is None else len(found.rows))
             weight = (1 - doubt * (1 - counts)) * idf(holding, self._count + background.count)
             total += weight
             if found is not None:
                 rows[found.touched] += weight * found.gain
-                covered[found.hits.rows] += weight
+                covered[found.rows] += weight
         return Words(rows, covered / (total or 1.0), total)
 
     def find_each(
@@ -101,14 +103,15 @@ class WordSearch:
         ``lot`` are their terms, ``counting`` those of them that count. The same as one by one, in a fifth of the time:
         next to none of the terms are known here, and what a term is worth depends on how many hold it alone.
         """
-        found = {term: hits for term in self._index.postings.known(_distinct(lot)) if (hits := self._lookup(term))}
+        known = self._index.postings.known(_distinct(lot))
+        found = {term: hits for term, hits in zip(known, self._look_up(known), strict=True) if hits is not None}
         doubt, others, of = smallness(self._count), background.holding, self._count + background.count - 1
         worth: dict[int, float] = {}
 
         def priced(terms: tuple[str, ...]) -> Iterator[tuple[_Found | None, float]]:
             for term, counts in zip(terms, _weights(terms), strict=True):
                 hits = found.get(term)
-                holding = others[term] - 1 + (0 if hits is None else len(hits.hits.rows))
+                holding = others[term] - 1 + (0 if hits is None else len(hits.rows))
                 if holding not in worth:
                     worth[holding] = idf(holding, of)
                 yield hits, (1 - doubt * (1 - counts)) * worth[holding]
@@ -119,7 +122,7 @@ class WordSearch:
                 total += weight
                 if hits is not None:
                     rows[hits.touched] += weight * hits.gain
-                    covered[hits.hits.rows] += weight
+                    covered[hits.rows] += weight
             covered /= total or 1.0
             if len(some) < len(terms):
                 whole = 0.0
@@ -130,17 +133,23 @@ class WordSearch:
 
     def sessions(self, terms: Sequence[str]) -> Column:
         """BM25 of the session that each row belongs to, for the same terms."""
-        talk = _Sessions(self._index, self._pool)
-        for found in map(self._lookup, terms):
-            if found is not None:
-                talk.hear(found.hits)
+        talk, known = _Sessions(self._index, self._pool), [found for found in self._look_up(terms) if found is not None]
+        for start in range(0, len(known), self._at_once):
+            talk.hear(known[start : start + self._at_once])
         return talk.by_row()
 
-    def _lookup(self, term: str) -> _Found | None:
-        if term not in self._found:
-            hits = _within(self._index.postings.find(term), self._pool)
-            self._found[term] = None if hits is None else _Found(hits, *self._lines.hear(hits))
-        return self._found[term]
+    def _look_up(self, terms: Sequence[str]) -> list[_Found | None]:
+        """What each of these terms gives, None where no row of the pool holds it."""
+        fresh = [term for term in terms if term not in self._found]
+        for start in range(0, len(fresh), self._at_once):
+            some = fresh[start : start + self._at_once]
+            hits = self._index.postings.find(some).inside(self._pool)
+            heard, touched, gain = self._lines.hear(hits, len(some))
+            for term, own, near in zip(some, _parts(hits.which, len(some)), _parts(heard, len(some)), strict=True):
+                held = hits.rows[own]
+                found = _Found(held, hits.counts[own], touched[near], gain[near]) if len(held) else None
+                self._found[term] = found
+        return [self._found[term] for term in terms]
 
 
 @lru_cache(maxsize=4_096)
@@ -166,9 +175,15 @@ def idf(holding: int, of: int) -> float:
 class _Found(NamedTuple):
     """What one term gives: the rows that hold it, the rows that hear it and their gain before its idf."""
 
-    hits: Hits
+    rows: NDArray[np.int32]
+    counts: NDArray[np.float32]
     touched: NDArray[np.intp]
     gain: Column
+
+
+def _parts(which: NDArray[np.intp], terms: int) -> Iterator[slice]:
+    """Where each of so many terms is, given the terms of all places in order."""
+    return starmap(slice, pairwise(which.searchsorted(np.arange(terms + 1)).tolist()))
 
 
 class _Lines:
@@ -184,15 +199,18 @@ class _Lines:
         )
         self._damping = _damping(lengths * pool, int(np.count_nonzero(pool)), LENGTH)
 
-    def hear(self, hits: Hits) -> tuple[NDArray[np.intp], Column]:
-        """The rows near a term and what it adds to each."""
+    def hear(self, hits: Hits, terms: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Column]:
+        """The terms, in order, with the rows near each of them and what it adds to these."""
         before, after = self._previous[hits.rows], self._next[hits.rows]
         has_before, has_after = before != NOWHERE, after != NOWHERE
-        rows = np.concatenate((hits.rows, after[has_after], before[has_before]))
+        shelf = hits.which * self._size
+        cells = (shelf + hits.rows, (shelf + after)[has_after], (shelf + before)[has_before])
         counts = (hits.counts, PREVIOUS_WEIGHT * hits.counts[has_after], NEXT_WEIGHT * hits.counts[has_before])
-        heard = _sums(rows, np.concatenate(counts), self._size)
-        touched = np.flatnonzero(heard)
-        return touched, _saturated(heard[touched], self._damping[touched])
+        heard = _sums(np.concatenate(cells), np.concatenate(counts), terms * self._size)
+        places = np.flatnonzero(heard)
+        which = places // max(self._size, 1)
+        touched = places - which * self._size
+        return which, touched, _saturated(heard[places], self._damping[touched])
 
 
 class _Sessions:
@@ -206,25 +224,23 @@ class _Sessions:
         self._damping = _damping(lengths, self._count, SESSION_LENGTH)
         self._scores = np.zeros(self._count)
 
-    def hear(self, hits: Hits) -> None:
-        spoken = self._spoken[hits.rows]
-        heard = _sums(self._session[hits.rows[spoken]], hits.counts[spoken], self._count)
+    def hear(self, found: Sequence[_Found]) -> None:
+        rows, counts = np.concatenate([each.rows for each in found]), np.concatenate([each.counts for each in found])
+        spoken = self._spoken[rows]
+        which = np.repeat(np.arange(len(found)), [len(each.rows) for each in found])[spoken]
+        cells = which * self._count + self._session[rows[spoken]]
+        heard = _sums(cells, counts[spoken], len(found) * self._count)
         where = np.flatnonzero(heard)
-        self._scores[where] += idf(len(where), self._count) * _saturated(heard[where], self._damping[where])
+        term = where // max(self._count, 1)
+        session = where - term * self._count
+        worth = np.array([idf(holding, self._count) for holding in np.bincount(term, minlength=len(found)).tolist()])
+        np.add.at(self._scores, session, worth[term] * _saturated(heard[where], self._damping[session]))
 
     def by_row(self) -> Column:
         return np.asarray(np.append(self._scores, 0.0)[self._session])
 
 
-def _within(hits: Hits | None, pool: Mask) -> Hits | None:
-    """The hits inside a pool, None when there are none."""
-    kept = None if hits is None else pool[hits.rows]
-    if hits is None or kept is None or not kept.any():
-        return None
-    return Hits(hits.rows[kept], hits.counts[kept])
-
-
-def _sums(places: NDArray[np.int32], values: NDArray[np.float32], size: int) -> Column:
+def _sums(places: NDArray[np.integer[Any]], values: NDArray[np.float32], size: int) -> Column:
     """The sum of the values at each place."""
     return np.bincount(places, values, size).astype(np.float64)
 

@@ -92,6 +92,25 @@ class Chat:
 
 
 @dataclass(frozen=True, slots=True)
+class Sight:
+    """Who may see a room: everybody, or nobody, but for those who are named.
+
+    The names mean something to the platform alone. ``by`` are let in where not ``everybody`` is, ``but`` are shut out
+    where everybody else is let in.
+    """
+
+    everybody: bool
+    by: frozenset[str] = frozenset()
+    but: frozenset[str] = frozenset()
+
+    def opens(self, before: Sight) -> bool:
+        """Whether somebody may see the room now who could not ``before``."""
+        if before.everybody:
+            return bool(before.but - self.but if self.everybody else before.but & self.by)
+        return self.everybody or bool(self.by - before.by)
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One journal line.
 

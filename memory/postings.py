@@ -6,9 +6,10 @@ A term is known by 8 bytes of its hash, in which two of one owner's never agree,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,10 +22,19 @@ _KEY_BYTES: Final = 8
 
 
 class Hits(NamedTuple):
-    """The rows that hold a term, ascending, and how often each does."""
+    """The rows that hold some terms: one row of the term at place ``which``, and how often it does.
 
+    In order of the terms, and those of one term ascending.
+    """
+
+    which: NDArray[np.intp]
     rows: NDArray[np.int32]
     counts: NDArray[np.float32]
+
+    def inside(self, mask: NDArray[np.bool_]) -> Hits:
+        """Those in a mask over the rows."""
+        kept = mask[self.rows]
+        return self if kept.all() else Hits(self.which[kept], self.rows[kept], self.counts[kept])
 
 
 @lru_cache(maxsize=_TERMS_KEPT)
@@ -88,34 +98,63 @@ class Postings:
             first, rows, more = start, count + rows, _joined(part, more, count)
         self._parts.append((first, rows, more))
 
-    def find(self, term: str) -> Hits | None:
-        """The rows of a term, None where nobody uses it."""
-        key = np.uint64(term_key(term))
-        found = []
-        for first, _, part in self._parts:
-            place = int(part.keys.searchsorted(key))
-            if place < len(part.keys) and part.keys[place] == key:
-                found.append((first, part.postings[part.starts[place] : part.starts[place + 1]]))
+    def find(self, terms: Sequence[str]) -> Hits:
+        """The rows of some terms: one look for all of them."""
+        keys = np.fromiter(map(term_key, terms), np.uint64, len(terms))
+        found = sorted((piece for first, _, part in self._parts for piece in _pieces(first, part, keys)), key=_term_of)
         if not found:
-            return None
-        rows = [(postings >> _COUNT_BITS).astype(np.int32) + np.int32(first) for first, postings in found]
-        counts = [(postings & _MOST).astype(np.float32) for _, postings in found]
-        return Hits(np.concatenate(rows), np.concatenate(counts))
+            return _NO_HITS
+        which, firsts, pieces = zip(*found, strict=True)
+        lengths, postings = [len(piece) for piece in pieces], np.concatenate(pieces)
+        rows = (postings >> _COUNT_BITS).astype(np.int32) + np.repeat(np.array(firsts, np.int32), lengths)
+        return Hits(np.repeat(which, lengths), rows, (postings & _MOST).astype(np.float32))
+
+    def holding(self, terms: Sequence[str]) -> list[int]:
+        """How many rows hold each of some terms."""
+        keys, held = np.fromiter(map(term_key, terms), np.uint64, len(terms)), np.zeros(len(terms), np.int64)
+        for _, _, part in self._parts:
+            which, places = _found(part, keys)
+            held[which] += part.starts[places + 1] - part.starts[places]
+        return [int(rows) for rows in held]
 
     def known(self, terms: tuple[str, ...]) -> list[str]:
         """Those of many terms that any row holds, in their order: one look for all of them."""
         keys = _keys(terms)
         held = np.zeros(len(keys), np.bool_)
         for _, _, part in self._parts:
-            if len(part.keys):
-                places = np.minimum(part.keys.searchsorted(keys), len(part.keys) - 1)
-                held |= part.keys[places] == keys
+            held[_found(part, keys)[0]] = True
         return [terms[place] for place in np.flatnonzero(held).tolist()]
 
     @property
     def nbytes(self) -> int:
         """Memory held, bytes."""
         return sum(part.nbytes for _, _, part in self._parts)
+
+
+_NO_HITS: Final = Hits(np.zeros(0, np.intp), np.zeros(0, np.int32), np.zeros(0, np.float32))
+
+
+def _found(part: Packed, keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which of the terms with these keys a part holds, and where in it."""
+    if not len(part.keys):
+        return _NO_HITS.which, _NO_HITS.which
+    places = np.minimum(part.keys.searchsorted(keys), len(part.keys) - 1)
+    which = np.flatnonzero(part.keys[places] == keys)
+    return which, places[which]
+
+
+_Piece = tuple[int, int, NDArray[np.uint32]]
+"""The place of a term, the first row of a part, and the postings of the term in it."""
+_term_of: Final = itemgetter(0)
+
+
+def _pieces(first: int, part: Packed, keys: NDArray[np.uint64]) -> Iterator[_Piece]:
+    """The postings of the terms with these keys in a part that begins with row ``first``."""
+    which, places = _found(part, keys)
+    for term, start, stop in zip(
+        which.tolist(), part.starts[places].tolist(), part.starts[places + 1].tolist(), strict=True
+    ):
+        yield term, first, part.postings[start:stop]
 
 
 @lru_cache(maxsize=16)

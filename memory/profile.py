@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import Any
 
-from memory.entries import EntryStore
+from memory.entries import EntryStore, Row
 from memory.model import Account, Candidate, ProfileLine, Provenance
 from memory.script import as_written
 from memory.slots import render
@@ -34,5 +33,5 @@ class Profile(EntryStore[ProfileLine]):
         zone = told(candidate.subject, candidate.attribute, candidate.value)
         return {"attribute": candidate.attribute, "value": candidate.value, "text": text, "zone": zone}
 
-    def _entry(self, row: sqlite3.Row, provenance: Provenance) -> ProfileLine:
+    def _entry(self, row: Row, provenance: Provenance) -> ProfileLine:
         return ProfileLine(row["id"], row["subject"], row["attribute"], row["value"], row["text"], provenance)

@@ -153,7 +153,7 @@ class Reasons:
             mine = [id_ for id_ in ids if place.account.owns(id_)]
             if not mine:
                 continue
-            found |= await self._stores.journal.lines(place.account, mine)
+            found |= await self._stores.journal.lines(place.account, mine, aside=room.private)
             for store in self._stores.entries:
                 held: Iterable[Entry] = (await store.get(place.account, mine)).values()
                 found |= {entry.id: entry for entry in held if visible(entry.provenance.audience, place.room)}

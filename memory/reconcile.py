@@ -106,7 +106,8 @@ class Gate:
         At most MAX_RETIREMENTS a call; each is closed with a pointer to what it was folded into, whose
         citations then include its own. Returns one decision for each that was closed.
         """
-        async with self._db.transaction():
+
+        async def writing() -> list[Decision]:
             batch = Batch(owner, PRIVATE, now, {})
             merged: list[Decision] = []
             apart = await self._apart.pairs(owner)
@@ -115,7 +116,9 @@ class Gate:
                 for kept, double in doubles(live, apart):
                     if len(merged) < MAX_RETIREMENTS:
                         merged.append(await self._merge(batch, kept, double))
-        return merged
+            return merged
+
+        return await self._db.written(writing)
 
     async def settle(self, owner: Account, ruled: Sequence[tuple[Pair, Ruling]], *, now: datetime) -> list[Decision]:
         """Carry out what a model ruled about pairs of memories; returns a decision for each row that was closed.
@@ -123,7 +126,8 @@ class Gate:
         What was changed, closed or forgotten since it was asked stays as it is, and so does what would leave a
         place without a memory. At most MAX_RETIREMENTS a call; :meth:`undo` takes them back by ``now``.
         """
-        async with self._db.transaction():
+
+        async def writing() -> list[Decision]:
             apart = await self._apart.pairs(owner)
             asked = [entry for pair, _ in ruled for entry in (pair.earlier, pair.later)]
             found = await self._anywhere(owner, [entry.id for entry in asked])
@@ -144,7 +148,9 @@ class Gate:
                 elif (order := roles(earlier, later, ruling)) and len(decisions) < MAX_RETIREMENTS:
                     reason = "same" if ruling == "same" else "overtaken"
                     decisions.append(await self._merge(Batch(owner, PRIVATE, now, {}), *order, reason=reason))
-        return decisions
+            return decisions
+
+        return await self._db.written(writing) if ruled else []
 
     async def restore(self, owner: Account, closed: Sequence[Entry], *, now: datetime) -> list[Entry]:
         """Reopen memories whose successor is gone, unless something newer holds their place; returns those open again.

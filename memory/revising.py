@@ -147,6 +147,7 @@ class Revising:
                 if entry.id in seen:
                     closed += await self._closed_by(owner, entry)
                     gone.append(entry)
+                await self._echoes.taken_back(owner, entry)
                 await store.erase(owner, [entry.id])
             closed += await store.closed_by(owner, [], lines)
         erased = {entry.id for entry in gone}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -9,7 +10,8 @@ from typing import Final
 from memory.accounts import Accounts
 from memory.db import Database
 from memory.departures import Departures
-from memory.model import Account, Chat
+from memory.model import Account, Chat, Sight
+from memory.sights import Sights
 
 NOWHERE: Final = -2
 """Number of a group in which nothing was ever said: whoever left one sees it as if it were this."""
@@ -18,10 +20,13 @@ NOWHERE: Final = -2
 class Rooms:
     """Comings and goings. Leaving changes no memory, so that coming back needs none to be changed again."""
 
-    def __init__(self, db: Database, accounts: Accounts) -> None:
+    def __init__(self, db: Database, accounts: Accounts, *, changed: Callable[[], None]) -> None:
+        """``changed`` is called when what was said in a room may be used there no more."""
         self._db = db
         self._accounts = accounts
+        self._changed = changed
         self._departures = Departures(db)
+        self._sights = Sights(db)
 
     async def left(self, owner: Account, key: str, *, at: datetime) -> None:
         """The owner is no longer in the group ``key``, or in those of the server ``key``.
@@ -33,6 +38,11 @@ class Rooms:
             groups = await self._departures.leave(owner, key, at=at)
             await self._departures.give_up(owner, groups)
 
+    async def shut_out(self, owner: Account, keys: Collection[str], *, at: datetime) -> None:
+        """The owner is no longer in any of these groups; of those they were in this is what :meth:`left` does."""
+        for key in await self._departures.places(owner, keys):
+            await self.left(owner, key, at=at)
+
     async def removed(self, platform: str, key: str, *, at: datetime) -> None:
         """The bot is no longer in a group, or a server: nobody is with it there until they write to it again.
 
@@ -40,6 +50,28 @@ class Rooms:
         """
         for number in await self._departures.members(platform, key):
             await self.left(await self._accounts.numbered(number), key, at=at)
+
+    async def seen(self, platform: str, told: Mapping[str, Sight], *, at: datetime) -> None:
+        """Take note of who may see rooms from ``at`` on, by their keys; of what changed, and what that leads to.
+
+        Where more people see a room than before, what was said there until now is for private chats alone: only its
+        owner can open it to others. Where some see it no more, nobody counts as being there until they write again,
+        as :meth:`removed` has it; whoever still is loses nothing by that, and no answer is given up.
+        """
+        known = await self._sights.known(platform, told)
+        news = {key: sight for key, sight in told.items() if known.get(key) != sight}
+        if not news:
+            return
+        opened = [key for key in news if key in known and news[key].opens(known[key])]
+        shut = [key for key in news if key in known and known[key].opens(news[key])]
+        async with self._db.transaction():
+            await self._sights.keep(platform, news)
+            talks = [await self._sights.opened(platform, key, at=at) for key in opened]
+            for key in shut:
+                for number in await self._departures.members(platform, key):
+                    await self._departures.leave(await self._accounts.numbered(number), key, at=at)
+        if any(talks):
+            self._changed()
 
     async def spoke(self, owner: Account, chat: Chat, *, at: datetime) -> None:
         """The owner wrote in a chat at ``at``: if they had left before, they are back."""

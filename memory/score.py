@@ -91,12 +91,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What every row of an index scored. ``terms`` are unweighted, by name; rows outside the pool count nothing."""
+    """What every row of an index scored. ``terms`` are unweighted, by name; rows outside the pool count nothing.
+
+    ``search`` has looked up the words of the question.
+    """
 
     total: Column
     terms: Mapping[str, Column]
     words: Words
     cosine: Column
+    search: WordSearch
 
     def explain(self, row: int, weights: Mapping[str, float] = WEIGHTS) -> dict[str, float]:
         """The weighted terms of one row that changed its score, by name, and its plain cosine."""
@@ -104,13 +108,13 @@ class Ranking:
 
     def explained(self, rows: NDArray[np.intp], weights: Mapping[str, float] = WEIGHTS) -> list[dict[str, float]]:
         """The same for many rows, in their order."""
-        told = {name: weights.get(name, 1.0) * values[rows] for name, values in self.terms.items()}
-        columns = {name: np.round(values, 3).tolist() for name, values in told.items() if values.any()}
+        told = np.array([weights.get(name, 1.0) * values[rows] for name, values in self.terms.items()])
+        names = [*self.terms]
         cosines = np.round(self.cosine[rows], 3).tolist()
         reasons = [
-            {name: value for name, value in zip(columns, values, strict=True) if value}
-            for values in zip(*columns.values(), strict=True)
-        ] or [{} for _ in cosines]
+            {name: value for name, value in zip(names, values, strict=True) if value}
+            for values in np.round(told, 3).T.tolist()
+        ]
         for reason, cosine in zip(reasons, cosines, strict=True):
             if not math.isnan(cosine):
                 reason["cosine"] = cosine
@@ -129,19 +133,25 @@ def rank(
     """Score every row of the pool (a mask over ``index.rows``) for a question."""
     weights = {name: weight for name, weight in weights.items() if name not in question.without}
     cosine = cosines(index, question.vector, pool)
-    words, terms = _terms(index, question, pool, cosine, background)
+    search = WordSearch(index, pool)
+    words, terms = _terms(index, question, pool, cosine, search=search, background=background)
     total = _sum(terms, weights, np.zeros(len(pool)))
     terms["talk"] = standard(best_of_session(index, total, pool), pool, (0.0, 1.0))
     total = _sum({"talk": terms["talk"]}, weights, total)
     terms["boost"] = np.maximum(total, 0) * freshness(index, now)
-    return Ranking(total + terms["boost"], terms, words, cosine)
+    return Ranking(total + terms["boost"], terms, words, cosine, search)
 
 
 def _terms(
-    index: OwnerIndex, question: Question, pool: Mask, cosine: Column, background: Background
+    index: OwnerIndex,
+    question: Question,
+    pool: Mask,
+    cosine: Column,
+    *,
+    search: WordSearch,
+    background: Background,
 ) -> tuple[Words, dict[str, Column]]:
     """What each term of a row's own says, by name."""
-    search = WordSearch(index, pool)
     words = search.find(question.terms, background)
     expected = (0.0, USUAL_WORDS * words.highest)
     needed = 1 - WORDS_OVER_MEANING * float(words.covered.max(initial=0))
@@ -197,7 +207,7 @@ def meaning(cosine: Column, pool: Mask, usual: tuple[float, float] | None) -> Co
         return np.zeros(len(pool))
     if usual is None:
         usual = (float(cosine[known].mean()), float(cosine[known].std()))
-    return np.where(known, standard(np.nan_to_num(cosine), known, usual), 0.0)
+    return np.where(known, standard(cosine, known, usual), 0.0)
 
 
 def of_the_named(index: OwnerIndex, question: Question) -> Column:

@@ -12,7 +12,7 @@ from typing import Final
 from memory.clock import moment, stamp
 from memory.db import Database
 from memory.journal import LINE, line
-from memory.model import Account, Chat, Message
+from memory.model import PRIVATE, Account, Chat, Message
 
 EARLIER_LINES: Final = 6
 """Lines before the new ones that a distillation may read for pronouns, never cite."""
@@ -240,7 +240,8 @@ class Sessions:
         The lease ends by time, so a crash delays a distillation and never loses it. A claim counts as a try.
         """
         until = stamp(now + timedelta(seconds=lease_seconds))
-        async with self._db.transaction():
+
+        async def writing() -> Batch | None:
             rows = await self._db.returning(
                 "UPDATE session_members SET not_before = :until, attempts = attempts + 1"
                 " WHERE session = :session AND account = :owner AND waiting = 1 AND not_before <= :now"
@@ -264,7 +265,9 @@ class Sessions:
             )
             chat = await self.chat(owner, session)
             read = await self._read(owner, fresh)
-        return Batch(session, chat, fresh, earlier[::-1], int(rows[0]["attempts"]), until, read)
+            return Batch(session, chat, fresh, earlier[::-1], int(rows[0]["attempts"]), until, read)
+
+        return await self._db.written(writing)
 
     async def holds(self, owner: Account, batch: Batch) -> bool:
         """Whether a batch is still this claim's: an answer that outlived its lease may have been overtaken."""
@@ -283,6 +286,15 @@ class Sessions:
         )
         row = rows[0]
         return Chat(row["no"], row["platform"], row["key"], bool(row["private"]), row["parent"])
+
+    async def audience(self, owner: Account, session: int) -> int:
+        """Where what the owner said in a session may be used, as of now."""
+        rows = await self._db.fetch(
+            "SELECT s.aside FROM sessions s JOIN session_members m ON m.session = s.no AND m.account = ?"
+            " WHERE s.no = ?",
+            (owner.no, session),
+        )
+        return PRIVATE if rows[0]["aside"] else (await self.chat(owner, session)).audience
 
     async def finish(self, owner: Account, session: int, reach: Reach) -> None:
         """Move the cursor as far as lines were read, inside the transaction that wrote what they gave."""
@@ -311,7 +323,8 @@ class Sessions:
 
         By then the model or the program may be another. Returns how many; none of them gets a third.
         """
-        async with self._db.transaction():
+
+        async def writing() -> int:
             rows = await self._db.returning(
                 "UPDATE journal SET revised = 1, second_at = 0, read_to = 0 WHERE id IN (SELECT id FROM journal"
                 " WHERE second_at BETWEEN 1 AND :now AND id BETWEEN :lo AND :hi AND hidden_by IS NULL"
@@ -320,7 +333,9 @@ class Sessions:
             )
             for session in {int(row["session"]) for row in rows}:
                 await self.again(owner, session)
-        return len(rows)
+            return len(rows)
+
+        return await self._db.written(writing)
 
     async def _pass(self, owner: Account, session: int, reach: Reach) -> None:
         if not self._db.inside:
@@ -410,7 +425,8 @@ class Sessions:
 
     async def charge(self, owner: Account, tokens: int, *, now: datetime) -> None:
         """Add the tokens of a distillation (negative: give back) to what the owner has had on this day of UTC."""
-        async with self._db.transaction():
+
+        async def writing() -> None:
             await self._db.execute(
                 "INSERT INTO spending (account, day, tokens) VALUES (:owner, :day, max(:tokens, 0))"
                 " ON CONFLICT (account, day) DO UPDATE SET tokens = max(tokens + :tokens, 0)",
@@ -419,6 +435,8 @@ class Sessions:
             await self._db.execute(
                 "DELETE FROM spending WHERE account = ? AND day < ?", (owner.no, _day(now) - SPENDING_DAYS)
             )
+
+        await self._db.written(writing)
 
     async def spent(self, owner: Account, *, now: datetime) -> tuple[int, int]:
         """Tokens of distillations on this day of UTC: for the owner, and for everybody."""

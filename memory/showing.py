@@ -208,6 +208,7 @@ class Shelf:
         self._budget = budget
         self._spent = 0
         self._texts: dict[str, int] = {}
+        self._words = _Words()
         self._sources: dict[int, _Source] = {}
         self.units: list[Recalled] = []
 
@@ -217,7 +218,8 @@ class Shelf:
         ``within`` bounds what may have been spent after it, below the whole budget.
         """
         whole = unit[0]
-        twin = self._twin(whole)
+        plain = _plain(whole.text)
+        twin = self._twin(whole, plain)
         if twin is not None:
             kept = self.units[twin]
             # An always-read line that is found as well keeps what spoke for it: it is about the question, too.
@@ -231,14 +233,16 @@ class Shelf:
         form = self._fitting(unit, within)
         if form is None:
             return "budget"
-        self._texts[_plain(whole.text)] = len(self.units)
+        self._texts[plain] = len(self.units)
         self._learned_from(dict.fromkeys(whole.cites), len(self.units))
         self.units.append(form)
         return None
 
     def _learned_from(self, sources: Iterable[int], place: int) -> None:
         for source in sources:
-            self._sources.setdefault(source, _Source()).places.append(place)
+            if source not in self._sources:
+                self._sources[source] = _Source(self._words)
+            self._sources[source].places.append(place)
 
     def _fitting(self, unit: Forms, within: int | None) -> Recalled | None:
         """The fullest form that there is room for, which is spent; None when not even the shortest fits."""
@@ -252,18 +256,18 @@ class Shelf:
                 return form
         return None
 
-    def _twin(self, unit: Recalled) -> int | None:
+    def _twin(self, unit: Recalled, plain: str) -> int | None:
         """The unit shown already that says the same: in equal words, or most of what those of the same source say.
 
         A line may be said whole by several: its name by one profile line, its allergy by another.
         """
-        same = self._texts.get(_plain(unit.text))
+        same = self._texts.get(plain)
         if same is not None:
             return same
         near = [source for source in map(self._sources.get, dict.fromkeys(unit.cites)) if source is not None]
         if not near:
             return None
-        words = frozenset(terms(_without_small_talk(unit.text)))
+        words = self._words[_without_small_talk(unit.text)]
         need = COVERED * len(words)
         said = [source.said(self.units) for source in near]
         if len(words.intersection(said[0] if len(said) == 1 else set().union(*said))) < need:
@@ -275,10 +279,19 @@ class Shelf:
         )
 
 
+class _Words(dict[str, frozenset[str]]):
+    """The words of the texts that one list was made of, each worked out once."""
+
+    def __missing__(self, text: str) -> frozenset[str]:
+        found = self[text] = frozenset(terms(text))
+        return found
+
+
 class _Source:
     """A journal line that units shown were learned from: where they are, and the words they hold."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: _Words) -> None:
+        self._words = words
         self.places: list[int] = []
         self.words: dict[int, frozenset[str]] = {}
         self._all: set[str] = set()
@@ -286,7 +299,7 @@ class _Source:
     def said(self, units: Sequence[Recalled]) -> set[str]:
         """All words of these units, worked out once another one of the same source comes after them."""
         for place in self.places[len(self.words) :]:
-            self.words[place] = frozenset(terms(units[place].text))
+            self.words[place] = self._words[units[place].text]
             self._all |= self.words[place]
         return self._all
 

@@ -38,13 +38,16 @@ class Tallies:
         if not new:
             return
         day = day_of_utc(now)
-        async with self._db.transaction():
+
+        async def writing() -> None:
             await self._db.executemany(
                 "INSERT INTO tallies (day, name, label, times) VALUES (?, ?, ?, ?)"
                 " ON CONFLICT (day, name, label) DO UPDATE SET times = times + excluded.times",
                 [(day, name, label, times) for (name, label), times in new.items()],
             )
             await self._db.execute("DELETE FROM tallies WHERE day < ?", (day - KEPT_DAYS,))
+
+        await self._db.written(writing)
         self._written = done
 
     async def waiting(self, *, now: datetime, idle_seconds: float) -> dict[str, int]:

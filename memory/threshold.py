@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -142,12 +143,16 @@ class Bar:
         level, sure = self.best.level(best), 1 - false_positives
         if level < self.nothing:
             return [None] * len(items)
-        share = NormalDist(self.best.middle, self.best.spread).cdf
         shown = items >= self.floor + self.beside * max(best - self.floor, 0.0)
-        likely = min(self.likely, sure) if level >= sure else math.inf
+        likely = np.zeros(len(items), np.bool_)
+        if level >= sure:
+            # Of items in order few need their level to tell from where on it is high enough.
+            order = items.argsort()
+            first = bisect_left(items[order].tolist(), min(self.likely, sure), key=self.best.level)
+            likely[order[first:]] = True
         return [
-            ("full" if share(item) >= likely else "perhaps") if is_shown else None
-            for is_shown, item in zip(shown.tolist(), items.tolist(), strict=True)
+            ("full" if is_likely else "perhaps") if is_shown else None
+            for is_shown, is_likely in zip(shown.tolist(), likely.tolist(), strict=True)
         ]
 
     def most(self, best: float, false_positives: float, *, in_time: bool = False) -> int | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from memory.clock import moment, stamp
-from memory.entries import EntryStore, span
+from memory.entries import EntryStore, Row, span
 from memory.model import Account, Candidate, Event, Provenance
 
 
@@ -71,5 +70,5 @@ class Timeline(EntryStore[Event]):
             "rrule": when.rrule,
         }
 
-    def _entry(self, row: sqlite3.Row, provenance: Provenance) -> Event:
+    def _entry(self, row: Row, provenance: Provenance) -> Event:
         return Event(row["id"], row["subject"], row["text"], span(row), provenance)

@@ -130,16 +130,23 @@ class Traces:
         for row in await self._of(owner, replies):
             rested.setdefault(int(row["reply"]), {}).update(_given_with(json.loads(row["data"])))
         for account in to if rested else ():
-            for row in await self._of(account, await self.using(account, rested, always=True)):
-                data = json.loads(row["data"])
-                known = _given_with(data)
-                more = {id_: asked for lost in rested.keys() & known for id_, asked in rested[lost].items()}
-                handed = data.get("handed_on", []) + [[id_, more[id_]] for id_ in sorted(more.keys() - known)]
-                data["handed_on"] = handed
-                await self._db.execute(
-                    "UPDATE traces SET data = ? WHERE id = ? AND id BETWEEN ? AND ?",
-                    (json.dumps(data, ensure_ascii=False), row["id"], account.first_id, account.last_id),
-                )
+            await self.rest(account, rested)
+
+    async def rest(self, owner: Account, rested: Mapping[int, Mapping[int, bool]]) -> None:
+        """Let the owner's replies that were given with rows that go rest on what those rested on.
+
+        ``rested`` has for each the rows it rested on, and whether they say something. Needs an open transaction.
+        """
+        for row in await self._of(owner, await self.using(owner, rested, always=True)):
+            data = json.loads(row["data"])
+            known = _given_with(data)
+            more = {id_: asked for lost in rested.keys() & known for id_, asked in rested[lost].items()}
+            handed = data.get("handed_on", []) + [[id_, more[id_]] for id_ in sorted(more.keys() - known)]
+            data["handed_on"] = handed
+            await self._db.execute(
+                "UPDATE traces SET data = ? WHERE id = ? AND id BETWEEN ? AND ?",
+                (json.dumps(data, ensure_ascii=False), row["id"], owner.first_id, owner.last_id),
+            )
 
     async def _of(self, owner: Account, replies: Iterable[int]) -> list[sqlite3.Row]:
         return await self._db.fetch(

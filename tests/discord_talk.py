@@ -13,7 +13,7 @@ import pytest
 
 from bot.adapters.discord import DiscordAdapter
 from bot.delivery import Tempo
-from bot.message import ChatRef, CommandSpec, DeliveryError, Incoming, Reply, Sink, Update
+from bot.message import ChatRef, CommandSpec, DeliveryError, Incoming, Reply, Sighted, Sink, Update
 from tests.conftest import Clock
 from tests.servers.discord_server import DiscordServer, Place, User
 
@@ -75,10 +75,17 @@ class Talk:
     time: Time
     clock: Clock = field(default_factory=Clock)
     journal: Mapping[ChatRef, str] = field(default_factory=dict)
+    sights: asyncio.Queue[Sighted] = field(default_factory=asyncio.Queue)
+    hold_sights: asyncio.Event | None = None
     submitted: asyncio.Queue[tuple[Update, Sink]] = field(default_factory=asyncio.Queue)
 
     async def submit(self, update: Update, sink: Sink) -> None:
-        self.submitted.put_nowait((update, sink))
+        if isinstance(update, Sighted):
+            self.sights.put_nowait(update)
+            if self.hold_sights is not None:
+                await self.hold_sights.wait()
+        else:
+            self.submitted.put_nowait((update, sink))
 
     async def seen(self) -> Mapping[ChatRef, str]:
         return self.journal
@@ -88,6 +95,11 @@ class Talk:
             update, sink = await self.submitted.get()
         assert isinstance(update, kind), update
         return update, sink
+
+    async def sighted(self) -> Sighted:
+        """The next word of who may see which channel."""
+        async with asyncio.timeout(10):
+            return await self.sights.get()
 
     async def message(self) -> tuple[Incoming, Sink]:
         return await self.next(Incoming)

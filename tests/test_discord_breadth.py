@@ -15,7 +15,7 @@ from simcord.env import Env
 
 from bot.adapters.discord.client import Client, Work
 from bot.delivery import Tempo
-from bot.message import Button, ChatRef, CommandSpec, Deleted, Edited, Incoming, Press, Reply, Sink, Update
+from bot.message import Button, ChatRef, CommandSpec, Deleted, Edited, Incoming, Press, Reply, Sighted, Sink, Update
 from tests.conftest import Clock
 
 COMMANDS = (
@@ -32,7 +32,8 @@ class Echo:
         self.heard: list[Update] = []
 
     async def submit(self, update: Update, sink: Sink) -> None:
-        self.heard.append(update)
+        if not isinstance(update, Sighted):
+            self.heard.append(update)
         match update:
             case Incoming(text="long"):
                 await sink.send(Reply(LONG))

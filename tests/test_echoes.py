@@ -12,6 +12,7 @@ from memory import Line
 from memory.model import Account, Chat, Message
 from tests.conftest import Clock
 from tests.house import House, housed
+from tests.shelf import fact
 
 
 @pytest_asyncio.fixture
@@ -238,4 +239,32 @@ async def test_what_somebody_was_told_again_because_another_was_told_it_goes_too
     else:
         await group.forget("Saturday")
         await house.memory.run_due(now=house.clock.advance(minutes=11))
+    assert "zorblatt" not in house.everything().casefold()
+
+
+@pytest.mark.parametrize("edited", [True, False])
+async def test_what_a_memory_drew_on_beside_its_words_leads_to_what_was_told_with_it_after_it_is_taken_back(
+    group: Group, *, edited: bool
+) -> None:
+    """A distilled memory may name what was said beside the line it cites; that line goes, then what was beside it."""
+    house, memory = group.house, group.house.memory
+    await group.lin("On Saturday we went to Zorblatt and it rained")
+    cited = (await house.hear("I had tea there", chat=group.room, id_="7")).message
+    async with memory._db.transaction():
+        candidate = fact(cited, "I had tea at Zorblatt")
+        made = await memory._stores.facts.add(house.owner, candidate, audience=group.room.audience, now=house.clock())
+    asked = (await house.hear("Where did I have tea?")).message
+    recalled = {"id": made.id, "band": "full", "scores": {}}
+    line = Line("bot", "Recollect", house.clock(), "At Zorblatt.", "said", None, asked.id)
+    await memory.answered(house.owner, house.chat, line, {"recalled": [recalled], "question": asked.id})
+    if edited:
+        new = Line("user", "Lin", house.clock(), "I had none", platform_id="7")
+        await memory.revise(house.owner, group.room, "7", new, now=house.clock())
+    else:
+        await memory.withdraw(house.owner, group.room, ["7"], now=house.clock())
+    assert "At Zorblatt." in await house.window(), "what was said on Saturday stands"
+    plan = await memory.plan_forgetting(house.owner, group.room, "here", now=house.clock())
+    assert plan is not None
+    await memory.forget(house.owner, plan.offer, picks=None, now=house.clock())
+    await memory.run_due(now=house.clock.advance(minutes=11))
     assert "zorblatt" not in house.everything().casefold()

@@ -33,10 +33,10 @@ def valid(document: Any) -> None:
 
 
 async def taken(talk: Talk, **more: Any) -> tuple[dict[str, Any], str]:
-    """The two files of an export."""
+    """The two files of an export; those of a linked account would come behind them."""
     (reply,) = await talk.ask("/export", **more)
     names = [file.name for file in reply.files]
-    assert [name.rsplit(".", 1)[1] for name in names] == ["json", "html"]
+    assert [name.rsplit(".", 1)[1] for name in names[:2]] == ["json", "html"]
     document = json.loads(reply.files[0].content)
     valid(document)
     return document, reply.files[1].content.decode()
@@ -215,3 +215,37 @@ async def test_linked_accounts_are_named_and_their_memories_are_not_in_it(tmp_pa
         document, page = await taken(talk)
         assert document["links"] == [{"platform": "test", "user_id": "2002"}]
         assert "zebrafinch" not in json.dumps(document) + page
+
+
+async def test_who_has_linked_two_accounts_is_handed_the_files_of_both(tmp_path: Path, clock: Clock) -> None:
+    async with talking(tmp_path, clock) as talk:
+        await talk.say("I live in Oslo.")
+        await talk.say("I am allergic to pollen.", user="2002")
+        await talk.say("I live in Quito.", user="3003")
+        (shown,) = await talk.ask("/link")
+        code = re.search(r"/link (\w{4}-\w{4})", shown.text)
+        assert code is not None
+        await talk.say(f"/link {code[1]}", user="2002")
+        (reply,) = await talk.ask("/export")
+        documents = [json.loads(file.content) for file in reply.files if file.name.endswith(".json")]
+        assert [document["account"]["user_id"] for document in documents] == ["1001", "2002"]
+        for document in documents:
+            valid(document)
+        assert [[row["value"] for row in document["profile"]] for document in documents] == [["Oslo"], ["pollen"]]
+        assert "Each of your 2 linked accounts has files of its own" in reply.text
+        assert len({file.name for file in reply.files}) == len(reply.files) == 4
+        assert not any(b"Quito" in file.content for file in reply.files)
+        await talk.say("/unlink")
+        (reply,) = await talk.ask("/export")
+        assert len(reply.files) == 2
+        assert "linked" not in reply.text
+
+
+async def test_what_somebody_said_of_sensitive_matters_is_in_their_export(tmp_path: Path, clock: Clock) -> None:
+    async with talking(tmp_path, clock, privacy={"sensitive": "ask"}) as talk:
+        await talk.say("/privacy health yes")
+        await talk.say("/privacy money no")
+        await talk.say("I am allergic to pollen.")
+        document, _ = await taken(talk)
+        given = [(each["matter"], each["agreed"]) for each in document["settings"]["consents"]]
+        assert given == [("health", True), ("money", False)]

@@ -232,3 +232,23 @@ async def test_where_somebody_said_in_private_they_live_names_no_zone_in_a_group
         assert "Berlin" not in server.chats[-1].prompt
         await talk.say("What time is it?")
         assert "13:03 (Europe/Berlin)" in server.chats[-1].prompt
+
+
+async def test_who_may_not_see_some_channels_any_more_has_left_these_alone(data_dir: Path, clock: Clock) -> None:
+    async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
+        server.on(reply="ok")
+        for number, food in ((1, "pollen"), (2, "milk")):
+            await hand_in(talk, message(talk, f"I am allergic to {food}", "1001", key=f"guild:900/{number}"))
+        await hand_in(talk, message(talk, "hello", "1002", key="guild:900/1"))
+        await talk.app.conversation.idle()
+        shut = frozenset({"guild:900/1", "guild:900/77"})
+        server_of = ChatRef(PLATFORM, "guild:900", private=False)
+        for _ in range(2):
+            await hand_in(talk, Left(server_of, "1001", clock.advance(seconds=5), rooms=shut))
+        assert len(talk.rows("SELECT chat FROM departures")) == 1
+        await hand_in(talk, message(talk, "What did Mara say?", "1002", key="guild:900/1"))
+        await hand_in(talk, message(talk, "And here?", "1002", key="guild:900/2"))
+        await talk.app.conversation.idle()
+        first, second = (chat.prompt for chat in server.chats[-2:])
+        assert "pollen" not in first
+        assert "milk" in second

@@ -52,6 +52,54 @@ async def test_a_long_list_is_one_message_a_page_and_the_buttons_turn_it(world: 
     assert len(before) > 0
 
 
+@among_others
+async def test_a_turned_page_takes_the_place_of_the_one_before(world: World) -> None:
+    await many(world)
+    before = len(world.visible())
+    await world.ask("/whatdoyouknow")
+    for label, page in (("›", 2), ("‹", 1), ("›", 2)):
+        await world.after(world.stage.press(MARA, label))
+        (only,) = world.visible()[before:]
+        assert f"Page {page} of 2" in only
+    await world.restart()
+    await world.after(world.stage.press(MARA, "‹"))
+    (only,) = world.visible()[before:]
+    assert "Page 1 of 2" in only
+
+
+@among_others
+async def test_a_page_whose_message_is_gone_comes_as_another_one(world: World) -> None:
+    await many(world)
+    (first,) = await world.ask("/whatdoyouknow")
+    if world.stage.name == "telegram":
+        world.stage.server.fault("editMessageText", status=400, description="Bad Request: message can't be edited")  # type: ignore[attr-defined]
+    else:
+        body = {"code": 10008, "message": "Unknown Message"}
+        world.stage.server.fault("PATCH /channels", status=404, body=body)  # type: ignore[attr-defined]
+    await world.after(world.stage.press(MARA, "›"))
+    assert first in world.visible()
+    assert "Page 2 of 2" in world.visible()[-1]
+
+
+@pytest.mark.parametrize("name", ["discord"])
+async def test_a_list_for_one_persons_eyes_in_a_server_is_turned_in_place_too(world: World) -> None:
+    world.model.on(reply="ok")
+    await many(world, "group")
+    server = world.stage.server  # type: ignore[attr-defined]
+    place = world.stage.group  # type: ignore[attr-defined]
+    before = len(server.answers(place[1]))
+    taken = world._taken
+    await server.slash(world.stage._user(MARA), "whatdoyouknow", place=place)  # type: ignore[attr-defined]
+    await world.until(lambda: world._taken > taken)
+    await world.settled()
+    (listed,) = server.answers(place[1])[before:]
+    assert "Page 1 of 2" in listed["content"]
+    await world.after(world.stage.press(MARA, "›", "group"), MARA, "group")
+    (turned,) = server.answers(place[1])[before:]
+    assert turned["id"] == listed["id"]
+    assert "Page 2 of 2" in turned["content"]
+
+
 async def test_a_short_list_is_one_message_without_buttons_to_turn_it(world: World) -> None:
     await many(world, count=2)
     (only,) = await world.ask("/whatdoyouknow")

@@ -302,13 +302,13 @@ def test_the_words_of_a_time_count_for_nothing_and_the_time_itself_does() -> Non
     asked = Question("What roses in October 2025?", terms, spans=(then,))
     foreign = shipped("en", vectors=False)
     ranking = rank(index, asked, pool, now=START, background=foreign.background)
-    found = clues(index, asked, ranking, pool=pool, foreign=foreign, now=START)
+    found = clues(index, asked, ranking, foreign=foreign, now=START)
     assert found.terms == 1
     assert found.words.covered[0] == 1.0
     assert found.words.covered[1] == 0.0
     assert found.timely is not None, "it is past"
     ahead = replace(asked, spans=(replace(then, end=START + timedelta(days=1)),))
-    assert clues(index, ahead, ranking, pool=pool, foreign=foreign, now=START).timely is None
+    assert clues(index, ahead, ranking, foreign=foreign, now=START).timely is None
 
 
 def test_a_row_of_the_time_asked_about_has_more_to_say() -> None:

@@ -13,6 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -53,8 +54,8 @@ QUESTIONS: Final = 2
 class Lag:
     """How late the event loop was at each look, ms; and how much of that its own thread was at work, CPU ms."""
 
-    late: list[float] = field(default_factory=list)
-    own: list[float] = field(default_factory=list)
+    late: array[float] = field(default_factory=lambda: array("d"))
+    own: array[float] = field(default_factory=lambda: array("d"))
 
     async def watch(self) -> None:
         """Look until cancelled."""

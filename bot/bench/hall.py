@@ -9,7 +9,7 @@ import asyncio
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
@@ -70,10 +70,12 @@ class Hall:
         """Hand in the whole script, each message when it is due; then wait to be cancelled."""
         del commands
         await seen()
+        # Before anything is looked at: what the judge has to remember is no growth of the bot's.
+        script = [Told(due) for due in self.script]
         queue: asyncio.Queue[Told | None] = asyncio.Queue()
         self.began = time.perf_counter()
         self.up.set()
-        writing = asyncio.create_task(self._write(queue))
+        writing = asyncio.create_task(self._write(script, queue))
         try:
             while (told := await queue.get()) is not None:
                 assert told.sink is not None
@@ -84,12 +86,12 @@ class Hall:
         finally:
             writing.cancel()
 
-    async def _write(self, queue: asyncio.Queue[Told | None]) -> None:
+    async def _write(self, script: Sequence[Told], queue: asyncio.Queue[Told | None]) -> None:
         """Have people write by the clock, however far behind whoever answers is."""
-        for due in self.script:
-            if (left := self.began + due.at - time.perf_counter()) > 0:
+        for told in script:
+            if (left := self.began + told.due.at - time.perf_counter()) > 0:
                 await asyncio.sleep(left)
-            told = self.told[due.sign] = Told(due)
+            self.told[told.due.sign] = told
             told.sink = Answered(self, told)
             queue.put_nowait(told)
             self.longest_queue = max(self.longest_queue, queue.qsize())
@@ -151,6 +153,7 @@ class Hall:
     def end(self, told: Told) -> None:
         """Note that a message is over; without a reply it may be one with a later one, or was put off before."""
         told.ended += 1
+        told.sink = None
         told.put_off = time.perf_counter() - self._refused.get(told.due.sign[0], -math.inf) < TOLD_SECONDS
 
     def _settle(self, told: Told, fate: Fate, at: float) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import ipaddress
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Final
 from urllib.parse import urlsplit
 
 from bot.commands.consenting import Consenting
 from bot.commands.order import Order, Pressed, Run
-from bot.message import Reply
+from bot.message import File, Reply
 from bot.takeaway import files_of
 from config.locales import phrase
 from config.settings import Settings
@@ -84,15 +85,20 @@ class Disclosing:
         return Reply(text, private=True)
 
     async def _export(self, order: Order) -> Reply:
-        """Hand over everything, in a private chat alone: in a group a file would stay in everybody's sight."""
+        """Hand over everything of every account, in a private chat alone: in a group a file would stay in sight."""
         owner = order.owner
         if not order.chat.private:
             return Reply(phrase("export.in_private", owner.language), private=True)
-        document = await self._memory.exports.all(owner, now=self._clock())
-        files = await asyncio.to_thread(files_of, document, owner)
-        counts = {name: len(document[name]) for name in ("profile", "timeline", "facts", "journal")}
-        text = phrase("export.done", owner.language, **counts, parts=len(files) if files[0].name[-1].isdigit() else 0)
-        return Reply(text, private=True, files=files)
+        now, counts, files = self._clock(), Counter[str](), list[File]()
+        accounts = [owner, *await self._memory.linking.linked(owner)]
+        for number, account in enumerate(accounts, 1):
+            document = await self._memory.exports.all(account, now=now)
+            counts.update({name: len(document[name]) for name in ("profile", "timeline", "facts", "journal")})
+            reader = replace(account, language=owner.language, zone=owner.zone)
+            files += await asyncio.to_thread(files_of, document, reader, mark="" if number == 1 else f"-{number}")
+        cut = [file.name.rpartition(".")[0] for file in files if file.name.endswith(".001")]
+        text = phrase("export.done", owner.language, **counts, archives=cut, accounts=len(accounts))
+        return Reply(text, private=True, files=tuple(files))
 
 
 PLATFORMS: Final = {"telegram": "Telegram", "discord": "Discord"}

@@ -43,7 +43,7 @@ class Seeing:
         page = int(found["page"])
         if listed is None or page >= len(listed.pages):
             return None
-        return await self._page(pressed.owner, listed, page, now=pressed.now)
+        return replace(await self._page(pressed.owner, listed, page, now=pressed.now), in_place=True)
 
     async def _whatdoyouknow(self, order: Order) -> Reply:
         reply = await self._listed(order)

@@ -17,6 +17,9 @@ WORD = re.compile(r"qz[a-z]{7}zq", re.IGNORECASE)
 """A marker. It is said as a name, for a name that nobody said is what the write gate has to see; an index may hold it
 in small letters."""
 
+BEFORE = "#"
+"""Marks the name of a room for what was said there before it was opened to more people."""
+
 State = Literal["live", "hidden", "withdrawn", "gone"]
 
 
@@ -45,6 +48,11 @@ class Marker:
     until: datetime | None = None
     unasked: bool = False
 
+    @property
+    def said_in(self) -> str:
+        """The room as it is called now."""
+        return self.room.partition(BEFORE)[0]
+
 
 @dataclass(slots=True)
 class Oracle:
@@ -59,6 +67,13 @@ class Oracle:
     """(room, word) of what the bot said in a group: whoever is there has heard it."""
     left: set[tuple[tuple[str, str], str]] = field(default_factory=set)
     """(account, room) of those who left a group."""
+
+    def opened(self, room: str) -> None:
+        """More people may see a room: what was said there before was said elsewhere, and they have not heard it."""
+        for marker in self.markers.values():
+            if marker.room == room:
+                marker.room = f"{room}{BEFORE}"
+        self.spoken = {(each, word) for each, word in self.spoken if each != room}
 
     def word(self) -> str:
         """A word nobody has said."""
@@ -101,12 +116,12 @@ class Oracle:
             return "" if mine or told else "it is somebody else's"
         if (room, marker.word) in self.spoken:
             return ""
+        if mine and marker.everywhere and not marker.fleeting:
+            return ""  # its owner opened it to every place, whichever of their accounts is there
         if (marker.account, room) in self.left:
             return "its author has left"
         if marker.room == room and not marker.private:
             return ""  # what was said in a group was heard by the group
-        if mine and marker.everywhere and not marker.fleeting:
-            return ""
         return "it was not said here" if mine else "it is somebody else's"
 
     def forgotten(self, texts: Iterable[str], *, states: Iterable[State] = ("gone",), what: str) -> None:

@@ -16,7 +16,20 @@ from typing import Any, Literal, cast
 
 from bot.agent import Agent
 from bot.llm import LLM
-from bot.message import ChatRef, Deleted, Edited, Incoming, Left, Posted, Press, Reply, Update
+from bot.message import (
+    ChatRef,
+    Deleted,
+    Edited,
+    Incoming,
+    Left,
+    Moved,
+    Posted,
+    Press,
+    Reply,
+    Sight,
+    Sighted,
+    Update,
+)
 from bot.turn import Apology
 from config.settings import AccessSettings, DistilSettings, PrivacySettings, Settings
 from memory import DATABASE_NAME, Memory
@@ -29,6 +42,16 @@ ACCOUNTS = (("pa", "1001"), ("pa", "1002"), ("pb", "1001"), ("pb", "2002"))
 """Two platforms; the same number on both is not the same person."""
 GROUPS = ("group:-1", "group:-2")
 TOPIC = "7"
+MOVED = "~"
+"""Stands in the key of a group before the number of its moves."""
+SIGHTS = (
+    Sight(everybody=True),
+    Sight(everybody=False, by=frozenset({"role:1"})),
+    Sight(everybody=True, but=frozenset({"role:2"})),
+    Sight(everybody=False, by=frozenset({"role:2"})),
+)
+SEERS: dict[Sight, set[str]] = dict(zip(SIGHTS, ({"1", "2", "rest"}, {"1"}, {"1", "rest"}, {"2"}), strict=True))
+"""Who of a server may see a room, worked out by hand."""
 CODE = re.compile(r"/link ([A-Z0-9]{4}-[A-Z0-9]{4})")
 SAYINGS = (
     "I like {} tea",
@@ -74,7 +97,8 @@ class Place:
 
     @property
     def room(self) -> str:
-        return f"{self.account[0]}/{self.key}"
+        """What the room is called for good: under whatever key it goes on, it is the same."""
+        return f"{self.account[0]}/{self.key.partition(MOVED)[0]}"
 
     @property
     def ref(self) -> ChatRef:
@@ -132,6 +156,9 @@ class World:
     violations: list[Violation] = field(default_factory=list)
     threads: set[tuple[str, str | None]] = field(default_factory=set)
     """(word, thread) of what was said in a group: forgetting a chat is about the topic, not about the group."""
+    keys: dict[str, str] = field(default_factory=dict)
+    """The present key of each room that has moved."""
+    sights: dict[str, Sight] = field(default_factory=dict)
     paused: set[tuple[tuple[str, str], str]] = field(default_factory=set)
     agreed: set[tuple[str, str]] = field(default_factory=set)
     """Accounts that agreed to have what is of their health kept, from then on."""
@@ -213,9 +240,16 @@ class World:
         first = new[0]
         # What somebody said there before they left is distilled for them all the same.
         mine = {m.word for m in self.oracle.found(text) if (m.account, m.room) == (first.account, first.room)}
+        if first.room != first.said_in:
+            # The room was opened since: what is made of it is for private chats, and read with what is known there.
+            mine |= {m.word for m in self.oracle.found(text) if m.room == first.room}
         rest = WORD.sub(lambda found: "" if found[0].capitalize() in mine else found[0], text)
         self.oracle.check(
-            rest, account=first.account, room=first.room, private=first.private, what="a request to distil"
+            rest,
+            account=first.account,
+            room=first.room,
+            private=first.private or first.room != first.said_in,
+            what="a request to distil",
         )
 
     def look(self) -> None:
@@ -275,6 +309,13 @@ class World:
             "a wrong code": (0.5, self.link_wrongly),
             "unlink": (1, self.unlink),
             "leave": (1, self.leave),
+            "bot removed": (0.3, self.bot_removed),
+            "migrate": (0.7, self.migrate),
+            "others may see": (1, self.others_see),
+            "forget the last": (1, self.forget_last),
+            "forget by number": (1.5, self.forget_numbered),
+            "remember": (3, self.remember),
+            "that is wrong": (1, self.dispute),
             "undo": (3, self.undo),
             "wait": (4, self.wait),
             "housekeeping": (8, self.housekeeping),
@@ -301,7 +342,11 @@ class World:
         if where < 0.5:
             return Place(account, f"dm:{account[1]}")
         group = self.random.choice(GROUPS)
-        return Place(account, group, TOPIC if group == GROUPS[0] and where > 0.85 else None)
+        return self.placed(account, group, TOPIC if group == GROUPS[0] and where > 0.85 else None)
+
+    def placed(self, account: tuple[str, str], group: str, thread: str | None = None) -> Place:
+        """Somebody in a group, under the key it has now."""
+        return Place(account, self.keys.get(f"{account[0]}/{group}", group), thread)
 
     def alone(self) -> Place:
         """Somebody in their private chat."""
@@ -399,7 +444,7 @@ class World:
         if not self.paused:
             return
         account, room = self.random.choice(sorted(self.paused))
-        await self.tell(Place(account, room.removeprefix(f"{account[0]}/")), "/resume")
+        await self.tell(self.placed(account, room.removeprefix(f"{account[0]}/")), "/resume")
         self.paused.discard((account, room))
 
     async def share(self) -> None:
@@ -487,7 +532,7 @@ class World:
         if not buttons:
             return
         for marker in self.mine(place.account):
-            if marker.room == place.room and (place.private or (marker.word, place.thread) in self.threads):
+            if marker.said_in == place.room and (place.private or (marker.word, place.thread) in self.threads):
                 self.hide(marker)
         await self.press(place, buttons[0])
 
@@ -533,6 +578,77 @@ class World:
         if not place.private:
             self.oracle.left.add((place.account, place.room))
             await self.through(place, Left(place.ref, place.account[1], self.clock()))
+
+    async def bot_removed(self) -> None:
+        """The bot has to leave a group: nobody is with it there until they write again."""
+        place = self.somewhere()
+        if not place.private:
+            self.oracle.left |= {(each, place.room) for each in ACCOUNTS if each[0] == place.account[0]}
+            await self.through(place, Left(place.ref, None, self.clock()))
+
+    async def migrate(self) -> None:
+        """A group gets another key; at times somebody has written there before that is told."""
+        place = self.somewhere()
+        if place.private:
+            return
+        base, _, number = place.key.partition(MOVED)
+        new = Place(place.account, f"{base}{MOVED}{int(number or 0) + 1}", place.thread)
+        self.keys[place.room] = new.key
+        if self.random.random() < 0.4:
+            marker = self.oracle.said(new.account, new.room, private=False)
+            self.threads.add((marker.word, new.thread))
+            await self.tell(new, self.saying(marker))
+        told = Moved(ChatRef(place.account[0], place.key, private=False), new.key, self.clock())
+        for _ in range(self.random.choice((1, 1, 2))):
+            await self.through(place, told)
+
+    async def others_see(self) -> None:
+        """Who may see a group changes: what was said before is not for those who come to see it by that."""
+        place = self.somewhere()
+        if place.private:
+            return
+        before, now = self.sights.get(place.room), self.random.choice(SIGHTS)
+        self.sights[place.room] = now
+        if before is not None and SEERS[now] - SEERS[before]:
+            self.oracle.opened(place.room)
+        if before is not None and SEERS[before] - SEERS[now]:
+            self.oracle.left |= {(each, place.room) for each in ACCOUNTS if each[0] == place.account[0]}
+        server = ChatRef(place.account[0], "server", private=False)
+        await self.through(place, Sighted(server, {place.key: now}, self.clock()))
+
+    async def forget_last(self) -> None:
+        """Somebody has what they said last forgotten."""
+        place = self.alone()
+        await self._obeyed(place, await self.tell(place, "/forget last"))
+
+    async def forget_numbered(self) -> None:
+        """Somebody looks at the list and has one of it forgotten by its number."""
+        place = self.alone()
+        await self.tell(place, "/whatdoyouknow")
+        await self._obeyed(place, await self.tell(place, f"/forget {self.random.choice((1, 1, 2, 3))}"))
+
+    async def _obeyed(self, place: Place, offered: list[Reply]) -> None:
+        """Say yes to what is offered: the words that are named go."""
+        buttons = [b.id for reply in offered for b in reply.buttons if b.id.endswith(":all")]
+        if not buttons:
+            return
+        person = self.oracle.person(place.account)
+        for marker in self.oracle.found("\n".join(reply.text for reply in offered)):
+            if marker.account in person and not marker.fleeting:
+                self.hide(marker)
+        await self.press(place, buttons[0])
+
+    async def remember(self) -> None:
+        """Somebody asks for something to be kept."""
+        place = self.somewhere()
+        fleeting = (place.account, place.room) in self.paused
+        marker = self.oracle.said(place.account, place.room, private=place.private, fleeting=fleeting)
+        self.threads.add((marker.word, place.thread))
+        await self.tell(place, f"/remember my boat lies at {marker.word}")
+
+    async def dispute(self) -> None:
+        """Somebody says that what was used just now is wrong; they are shown what it may be, and nothing goes."""
+        await self.tell(self.somewhere(), self.random.choice(("That is wrong.", "这不对")))
 
     async def undo(self) -> None:
         place = self.alone()

@@ -21,6 +21,7 @@ from bot.delivery import (
     Flood,
     Gate,
     Gates,
+    InPlace,
     Outlet,
     Refused,
     Tempo,
@@ -76,10 +77,16 @@ class Answers:
         is_command = interaction.type is discord.InteractionType.application_command
         person = reading.private_chat(interaction.user.id)
         beside = self._outlet(person, str(interaction.id))
-        if chat.private and not is_command:
-            return self._delivery(beside, person)
-        answer = InteractionOutlet(interaction, deferred=is_command, beside=beside)
-        return Following(answer, self._gates.get(chat, FRAME_PAUSE), self._errands)
+        pressed = None if is_command or interaction.message is None else str(interaction.message.id)
+        if chat.private and pressed is not None:
+            there = self._delivery(self._outlet(person, f"{interaction.id}/there"), person, shown=(pressed,))
+            return InPlace(self._delivery(beside, person), there)
+        gate = self._gates.get(chat, FRAME_PAUSE)
+        answer = Following(InteractionOutlet(interaction, deferred=is_command, beside=beside), gate, self._errands)
+        if pressed is None or interaction.message is None or not interaction.message.flags.ephemeral:
+            return answer  # what others see never gives its place to what is for one person
+        outlet = InteractionOutlet(interaction, deferred=False, beside=beside, pressed=pressed)
+        return InPlace(answer, Delivery(outlet, gate, self._errands, shown=(pressed,)))
 
     def unasked(self, chat: ChatRef) -> Sink:
         """Where something goes that answers no message."""

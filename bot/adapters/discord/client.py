@@ -21,8 +21,9 @@ from bot.adapters.discord.history import History
 from bot.adapters.discord.menu import is_current, menu
 from bot.adapters.discord.outlet import FAILED
 from bot.adapters.discord.quiet import named, report
+from bot.adapters.discord.sights import closed_to, room, rooms
 from bot.delivery import Errands, Tempo
-from bot.message import ChatRef, CommandSpec, Deleted, Edited, Left, Seen, Submit, Update
+from bot.message import ChatRef, CommandSpec, Deleted, Edited, Left, Seen, Sighted, Submit, Update
 
 LONGEST_LIMIT: Final = 30.0
 """Seconds of a rate limit that the SDK waits out by itself, its own least; what is longer closes the chat's gate."""
@@ -74,6 +75,7 @@ class Client(discord.Client):
         self._edits: OrderedDict[int, datetime] = OrderedDict()
         self._history = History(self._chats, self._hear_past, now=now)
         self._sleep = tempo.sleep
+        self._telling = asyncio.Lock()
         self._session: tuple[CatchUp, asyncio.Task[None]] | None = None
         self.answers = Answers(self, self._chats, tempo, self._errands)
         self._contain_malformed_events()
@@ -111,7 +113,9 @@ class Client(discord.Client):
         self._session = catch_up, self._chores.start(catch_up.run())
 
     async def on_ready(self) -> None:
-        """Read what was said before; the servers and their channels are known now."""
+        """Tell who may see which channel, then read what was said before: the servers are known now."""
+        for guild in self.guilds:
+            await self._sighted(guild)
         if self._session is not None:
             self._session[0].begin_reading()
 
@@ -159,6 +163,35 @@ class Client(discord.Client):
     async def on_guild_remove(self, guild: discord.Guild) -> None:
         """Hear that the bot is in a server no more; one that is only out of order does not come here."""
         await self._left(reading.server(guild.id), None)
+
+    async def on_guild_available(self, guild: discord.Guild) -> None:
+        """Hear that a server is there again, or for the first time."""
+        if self.is_ready():
+            await self._sighted(guild)
+
+    async def on_guild_join(self, guild: discord.Guild) -> None:
+        """Hear that the bot is in a server now."""
+        await self.on_guild_available(guild)
+
+    async def on_guild_channel_create(self, channel: discord.abc.GuildChannel) -> None:
+        """Hear of a new channel."""
+        await self._sighted(channel.guild, channel)
+
+    async def on_guild_channel_update(self, _: discord.abc.GuildChannel, channel: discord.abc.GuildChannel) -> None:
+        """Hear that others may see a channel now, perhaps."""
+        await self._sighted(channel.guild, channel)
+
+    async def on_guild_role_create(self, role: discord.Role) -> None:
+        """Hear that there is another role."""
+        await self._sighted(role.guild)
+
+    async def on_guild_role_update(self, _: discord.Role, role: discord.Role) -> None:
+        """Hear that a role may do something else now, perhaps see what it did not."""
+        await self._sighted(role.guild)
+
+    async def on_guild_role_delete(self, role: discord.Role) -> None:
+        """Hear that there is a role no more; whoever it was that it shut out, or let in."""
+        await self._sighted(role.guild)
 
     async def on_guild_channel_delete(self, channel: discord.abc.GuildChannel) -> None:
         """Hear that a channel is no more."""
@@ -233,10 +266,22 @@ class Client(discord.Client):
             await self._work.submit(gone, self.answers.unasked(chat))
 
     async def _left(self, chat: ChatRef, user_id: int | None) -> None:
-        left = Left(chat, None if user_id is None else str(user_id), self._now())
-        await self._work.submit(left, self.answers.unasked(chat))
+        await self._tell(Left(chat, None if user_id is None else str(user_id), self._now()))
+
+    async def _tell(self, left: Left) -> None:
+        await self._work.submit(left, self.answers.unasked(left.chat))
+
+    async def _sighted(self, guild: discord.Guild, channel: discord.abc.GuildChannel | None = None) -> None:
+        """Tell who may see a channel of a server, or all of them; what is heard meanwhile waits for it."""
+        async with self._telling:
+            seen = rooms(guild, self._me) if channel is None else room(channel, self._me)
+            server = reading.server(guild.id)
+            if seen:
+                await self._work.submit(Sighted(server, seen, self._now()), self.answers.unasked(server))
 
     async def _caught_up(self, chat: ChatRef) -> None:
+        async with self._telling:
+            pass
         if self._session is not None:
             await self._session[0].passed(chat)
 
@@ -253,7 +298,19 @@ class Client(discord.Client):
         The SDK has no switch for it. Without READY there is no session, so that one may break it.
         """
         parsers = self._connection.parsers
+        # The SDK tells of changed members only those it keeps in mind, and it is to keep none.
+        parsers["GUILD_MEMBER_UPDATE"] = self._member_changed
         parsers.update({event: _contained(event, parse) for event, parse in parsers.items() if event != "READY"})
+
+    def _member_changed(self, data: Any) -> None:
+        """Hear that somebody has other roles now, perhaps, and tell which channels they may not see."""
+        guild = self.get_guild(int(data["guild_id"]))
+        if guild is None or data["user"].get("bot"):
+            return
+        member = discord.Member(data=data, guild=guild, state=self._connection)
+        if shut := closed_to(member):
+            left = Left(reading.server(guild.id), str(member.id), self._now(), rooms=shut)
+            self._chores.start(self._tell(left))
 
     async def _publish_menu(self) -> None:
         """Register the slash commands if the application has others: creations are counted by the day."""

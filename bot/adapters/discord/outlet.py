@@ -169,11 +169,15 @@ class InteractionOutlet:
     The first one fills the message a ``deferred`` command left open; that one can be asked for again,
     follow-ups cannot: they take no nonce. When the interaction wears off under a long answer, the answer
     goes on ``beside`` it, in the private chat: nobody else sees that either. Only what may have filled the
-    open message already does not go there, too.
+    open message already does not go there, too. ``pressed`` is the message whose button was pressed, which the
+    interaction may change, whoever else may see it.
     """
 
-    def __init__(self, interaction: Interaction, *, deferred: bool, beside: ChannelOutlet) -> None:
+    def __init__(
+        self, interaction: Interaction, *, deferred: bool, beside: ChannelOutlet, pressed: str | None = None
+    ) -> None:
         self._interaction = interaction
+        self._pressed = pressed
         self._client = interaction.client
         self._deferred = deferred
         self._beside = beside
@@ -210,6 +214,10 @@ class InteractionOutlet:
 
     async def edit(self, message_id: str, part: Part, buttons: Sequence[Button]) -> None:
         """Change a message; one that can no longer be reached counts as gone."""
+        if message_id == self._pressed:
+            with self._reached():
+                await self._interaction.edit_original_response(content=part.text, view=view(buttons))
+            return
         if message_id not in self._ids:
             await self._beside.edit(message_id, part, buttons)
             return

@@ -125,6 +125,7 @@ def press(interaction: Interaction, chat: ChatRef, *, at: datetime) -> Press:
         button_id=str(data["custom_id"]),
         at=at,
         language=interaction.locale.value,
+        message_id=None if interaction.message is None else str(interaction.message.id),
     )
 
 

@@ -15,7 +15,7 @@ from bot.adapters.telegram.connection import NAME, Pace, pass_over
 from bot.adapters.telegram.media import Files
 from bot.adapters.telegram.outlet import Moves, TelegramOutlet
 from bot.adapters.telegram.reading import Reader, moved
-from bot.delivery import Budget, Delivery, Discreet, Errands, Gates
+from bot.delivery import Budget, Delivery, Discreet, Errands, Gates, InPlace
 from bot.message import ChatRef, Edited, Incoming, Moved, Press, Sink, Submit, Update
 
 FRAMES_A_SECOND: Final = 20.0
@@ -95,7 +95,10 @@ class Line:
             case Edited():
                 return self.sink(update.message, typing=False)
             case Press():
-                return self._discreet(self.delivery(update.chat), update.chat, update.user_id)
+                beside = self._discreet(self.delivery(update.chat), update.chat, update.user_id)
+                if update.message_id is None or not update.chat.private:
+                    return beside
+                return InPlace(beside, self.delivery(update.chat, shown=(update.message_id,)))
             case Moved():
                 self._moves.note(_number(update.chat.key), _number(update.key))
         return self.delivery(update.chat)

@@ -177,7 +177,8 @@ def _press(query: CallbackQuery, at: datetime) -> Press | None:
     # Of a message too old to be read only the chat is told.
     chat = chat_of(query.message) if isinstance(query.message, Message) else _chat(query.message.chat)
     user = query.from_user
-    return Press(chat, str(user.id), clean(user.full_name), query.data, at, user.language_code)
+    number = str(query.message.message_id)
+    return Press(chat, str(user.id), clean(user.full_name), query.data, at, user.language_code, number)
 
 
 def _addresses(message: Message, me: User) -> bool:
