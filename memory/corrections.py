@@ -24,6 +24,8 @@ from memory.words import terms, weights
 SETTLED: Final = "settled"
 """Kind of the offer to take an answer about a doubt back."""
 SETTLED_LASTS: Final = timedelta(days=7)
+WRITTEN: Final = frozenset({"added", "superseded", "confirmed"})
+"""What a decision of the write gate that leaves a memory standing may be called."""
 FRESH: Final = timedelta(hours=1)
 """How long "that is wrong" may mean the last answer or list without saying so; later, who means it points at it."""
 
@@ -90,6 +92,8 @@ class Corrections:
             return await self._listed(owner, chat, list_, now=now)
         if explained is None or now - explained.trace.at > FRESH:
             return None
+        if receipt := await self._noted(owner, explained, now=now):
+            return _some(receipt)
         used = rests_on_memory(explained)
         return _some(used if dispute == "memory" else await self._repeated(owner, explained, used))
 
@@ -99,6 +103,15 @@ class Corrections:
             return None
         found = await self._lists.read(owner, chat, listed.ids, now=now)
         return Disputed(tuple(found[id_] for id_ in listed.ids if id_ in found), listed) if found else None
+
+    async def _noted(self, owner: Account, explained: Explained, *, now: datetime) -> list[Entry]:
+        """The memories that an answer without a model said it had noted: such an answer says nothing else."""
+        reply, learned = explained.trace.reply or 0, explained.trace.data.get("learned", ())
+        line = (await self._stores.journal.lines(owner, [reply])).get(reply)
+        if line is not None and line.text:
+            return []
+        noted = [await self._entry(owner, kept["id"]) for kept in learned if kept["action"] in WRITTEN and kept["id"]]
+        return [entry for entry in noted if entry is not None and entry.provenance.live(now)]
 
     async def _repeated(self, owner: Account, explained: Explained, used: Sequence[Entry]) -> list[Entry]:
         """The memories whose own words an answer says: what it says besides is nobody's memory."""

@@ -392,19 +392,21 @@ class EntryStore(ABC, Generic[E]):
         return await self._read(owner, f"hidden_by IS NULL AND {condition}", values)
 
     async def _read(self, owner: Account, condition: str, values: Mapping[str, object]) -> list[E]:
-        parameters = {**values, "lo": owner.first_id, "hi": owner.last_id}
-        chosen = f"FROM {self.table} WHERE id BETWEEN :lo AND :hi AND {condition}"
         doubted = (
             f"(SELECT sure.id FROM {self.table} AS sure WHERE sure.id = {self.table}.doubts"
             " AND sure.retired_at IS NULL AND sure.hidden_by IS NULL)"
         )
-        rows = await self._db.fetch(f"SELECT *, {doubted} AS doubted {chosen} ORDER BY id", parameters)
+        rows = await self._db.fetch(
+            f"SELECT *, {doubted} AS doubted FROM {self.table}"
+            f" WHERE id BETWEEN :lo AND :hi AND {condition} ORDER BY id",
+            {**values, "lo": owner.first_id, "hi": owner.last_id},
+        )
         if not rows:
             return []
         cited = await self._db.fetch(
-            f"SELECT entry, message, quote, at FROM citations WHERE entry IN (SELECT id {chosen})"
-            " ORDER BY entry, at, message",
-            parameters,
+            "SELECT entry, message, quote, at FROM citations WHERE entry IN (SELECT value FROM json_each(?))"
+            " AND entry BETWEEN ? AND ? ORDER BY entry, at, message",
+            (json.dumps([row["id"] for row in rows]), owner.first_id, owner.last_id),
         )
         return await off_loop(lambda: self._entries(rows, cited), size=len(rows))
 

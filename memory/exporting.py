@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -52,6 +52,7 @@ class Exports:
         """
         entries = [entry for store in self._stores.entries for entry in await store.history(owner)]
         lines = [line for line in await self._stores.journal.said(owner) if not line.fleeting]
+        aside = await self._stores.journal.aside(owner)
         chats = {line.chat for line in lines} | {entry.provenance.audience for entry in entries}
         pending = await self._stores.promises.undoable(owner, now=now)
         document: Document = {
@@ -89,19 +90,19 @@ class Exports:
             ],
         }
         size = (len(entries) + len(lines)) * ROWS_A_LINE
-        return document | await off_loop(lambda: _rows(entries, lines), size=size)
+        return document | await off_loop(lambda: _rows(entries, lines, aside), size=size)
 
     async def _chat(self, owner: Account, no: int) -> Document:
         chat = await self._chats.numbered(owner, no)
         return {"number": no, "key": chat.key, "private": chat.private, "parent": chat.parent}
 
 
-def _rows(entries: Sequence[Entry], lines: Sequence[Message]) -> Document:
+def _rows(entries: Sequence[Entry], lines: Sequence[Message], aside: Collection[int]) -> Document:
     return {
         "profile": [_profile(entry) for entry in entries if isinstance(entry, ProfileLine)],
         "timeline": [_event(entry) for entry in entries if isinstance(entry, Event)],
         "facts": [_memory(entry) for entry in entries if not isinstance(entry, ProfileLine | Event)],
-        "journal": [_line(line) for line in lines if line.text],
+        "journal": [_line(line) | {"private_only": line.id in aside} for line in lines if line.text],
     }
 
 

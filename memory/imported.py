@@ -177,6 +177,7 @@ class Spoken(Part):
     forwarded: bool
     answers: Number | None
     text: Annotated[Said, StringConstraints(min_length=1)]
+    private_only: bool = False
 
 
 class Imported(Part):

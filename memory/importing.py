@@ -166,6 +166,8 @@ class Imports:
             work.counts["unanswered"] += 1  # What it answers was left out, and it may tell of that.
             return
         chat = work.rooms[line.chat]
+        if line.private_only and not chat.private:
+            chat = await self._chats.enter(work.owner, f"dm:{work.owner.user_id}", private=True, at=work.now)
         role: Role = "bot" if line.by == "bot" else "user"
         kind: MessageKind = "forwarded" if line.forwarded else "said"
         new = Line(role, line.speaker, line.at, line.text, kind, None, answers)

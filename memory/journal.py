@@ -335,6 +335,14 @@ class Journal:
         )
         return [line(row) for row in rows]
 
+    async def aside(self, owner: Account) -> set[int]:
+        """The owner's lines that were said in a group before that was opened to more people."""
+        rows = await self._db.fetch(
+            "SELECT id FROM journal WHERE session IN (SELECT no FROM sessions WHERE aside = 1) AND id BETWEEN ? AND ?",
+            (owner.first_id, owner.last_id),
+        )
+        return {int(row["id"]) for row in rows}
+
     async def places(self, owner: Account, ids: Iterable[int]) -> dict[int, Place]:
         """Where the owner's lines among ``ids`` were said, hidden lines and those without text included."""
         rows = await self._db.fetch(

@@ -53,8 +53,9 @@ READ_AT_ONCE: Final = 32
 """Candidates whose texts are read at a time: about as many as a budget holds."""
 CONTEXT_CHARACTERS: Final = 400
 """Most that is taken of the turns before a question that needs them."""
-AT_ONCE: Final = 3
-"""Recalls at work at a time; the loop's lag is that times the work of one (NUMBERS, section 6)."""
+AT_ONCE: Final = 2
+"""Recalls at work at a time; the loop's lag is that times the work of one (NUMBERS, section 6). More are no faster:
+one is worked on while another one reads."""
 SCORED: Final = 10
 """Rows scored in the time in which one is made ready: they are columns by then. A thousand take 1.5 ms in all."""
 
@@ -212,9 +213,7 @@ class Recall:
         self, owner: Account, question: str, limits: Limits, *, options: RecallOptions, notes: list[str]
     ) -> tuple[Judged, LongHits]:
         """What answers the question; asked in other words, too, where it says too little or finds too little."""
-        asked = await self._asked(owner, question, now=limits.now, options=options, notes=notes)
-        async with self._at_once:
-            first, hits = await self._judge(owner, asked, limits)
+        first, hits = await self._asked(owner, question, limits, options=options, notes=notes)
         as_it_stands = options.by_words or options.asker is not None
         if self._rewriter is None or as_it_stands or not _unclear(question, first, limits):
             return first, hits
@@ -223,9 +222,7 @@ class Recall:
         alone = replace(options, context=())
         others: list[Judged] = []
         for query in queries:
-            again = await self._asked(owner, query, now=limits.now, options=alone, notes=notes)
-            async with self._at_once:
-                other, other_hits = await self._judge(owner, again, limits)
+            other, other_hits = await self._asked(owner, query, limits, options=alone, notes=notes)
             others.append(other)
             hits = hits.joined(other_hits)
         return (fused(first, others) if others else first), hits
@@ -290,9 +287,9 @@ class Recall:
         return [_known_unit(entry) for entry in sorted(held, key=_weight, reverse=True)]
 
     async def _asked(
-        self, owner: Account, question: str, *, now: datetime, options: RecallOptions, notes: list[str]
-    ) -> _Asked:
-        """The question made ready; all that waits for the embedder is in here."""
+        self, owner: Account, question: str, limits: Limits, *, options: RecallOptions, notes: list[str]
+    ) -> tuple[Judged, LongHits]:
+        """What answers one wording of the question. All that waits for the embedder is done outside the queue."""
         asker = options.asker or owner
         search = _search_text(question, options.context)
         vector = None
@@ -300,6 +297,21 @@ class Recall:
             notes.append("by words alone")
         else:
             vector = await self._vector(asker, search, notes)
+        async with self._at_once:
+            asked = self._ready(asker, question, search, vector, now=limits.now, without=options.without)
+            return await self._judge(owner, asked, limits)
+
+    def _ready(
+        self,
+        asker: Account,
+        question: str,
+        search: str,
+        vector: Vector | None,
+        *,
+        now: datetime,
+        without: frozenset[str],
+    ) -> _Asked:
+        """The question made ready; ``search`` is what is looked for, and ``vector`` is that of it."""
         foreign = self._shipped.probes(asked_in(search))
         named_dates = tuple(dates.partial(question))
         ready = Question(
@@ -315,7 +327,7 @@ class Recall:
             personal=personal(search),
             asks=asks_memory(question, personal=personal(search)),
             zone=asker.zone,
-            without=options.without,
+            without=without,
         )
         return _Asked(ready, asked_in(search), foreign)
 

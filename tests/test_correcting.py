@@ -135,6 +135,27 @@ async def test_wrong_without_a_model_means_what_was_listed(data_dir: Path, clock
         assert "Oslo" in await talk.say("that is wrong")
 
 
+@pytest.mark.parametrize("wrong", ["that is wrong", "那不对"])
+async def test_wrong_after_a_receipt_without_a_model_means_what_was_noted(
+    data_dir: Path, clock: Clock, wrong: str
+) -> None:
+    async with talking(data_dir, clock) as talk:
+        await talk.say("I am allergic to pollen")
+        assert "Noted: I live in Oslo" in await talk.say("I live in Oslo")
+        (reply,) = await talk.ask(wrong)
+        assert "Oslo" in reply.text
+        assert "pollen" not in reply.text
+        assert len(reply.buttons) == 1
+        assert "Oslo" in await talk.say("/whatdoyouknow"), "nothing goes by saying so"
+
+
+async def test_wrong_after_talk_of_which_nothing_was_noted_is_talk(data_dir: Path, clock: Clock) -> None:
+    async with talking(data_dir, clock) as talk:
+        await talk.say("I live in Oslo")
+        await talk.say("Good evening to you")
+        assert "Oslo" not in await talk.say("that is wrong")
+
+
 async def test_wrong_after_the_list_keeps_its_numbers(data_dir: Path, clock: Clock) -> None:
     async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
         server.on(reply="ok")

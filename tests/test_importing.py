@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from bot.cli import cli
 from memory import DATABASE_NAME, ImportRefusedError, TakenIn, parse_export
-from memory.model import EVERYWHERE, Account
+from memory.model import EVERYWHERE, Account, Sight
 from tests.conftest import Clock
 from tests.talk import Talk, talking
 from tests.test_forget_forms import holding
@@ -324,3 +324,30 @@ async def test_an_export_of_before_there_were_such_words_is_taken_in(tmp_path: P
     del document["settings"]["consents"]
     async with talking(tmp_path / "to", clock) as talk:
         assert (await take_in(talk, document)).counts["lines"] > 0
+
+
+async def test_what_was_said_in_a_room_before_it_was_opened_stays_private_where_it_is_brought(
+    tmp_path: Path, clock: Clock
+) -> None:
+    async with talking(tmp_path / "from", clock) as talk:
+        rooms = talk.app.memory.rooms
+        await rooms.seen("test", {GROUP: Sight(everybody=False, by=frozenset({"role:1"}))}, at=clock())
+        await talk.say("Our harbour plan is ready, I think", chat=GROUP)
+        await talk.say("/remember our boat is blue", chat=GROUP)
+        await rooms.seen("test", {GROUP: Sight(everybody=True)}, at=clock.advance(seconds=5))
+        await talk.say("Our garden plan is not", chat=GROUP)
+        document = await exported(talk)
+        told = {line["text"]: line["private_only"] for line in document["journal"] if line["by"] == "you"}
+        assert told == {"Our harbour plan is ready, I think": True, "Our garden plan is not": False}
+        assert [row["audience"] for row in document["facts"]] == ["private"]
+    async with talking(tmp_path / "to", clock) as talk:
+        await take_in(talk, document)
+        memory, owner = talk.app.memory, await talk.owner()
+        found = {}
+        for key in (GROUP, "dm:1001"):
+            room = await memory.chat(owner, key, private=key != GROUP)
+            asked = await memory.recall(owner, "What about our plan?", room=room, now=clock())
+            found[key] = " ".join(unit.text for unit in asked.units)
+        assert "harbour" not in found[GROUP]
+        assert "garden" in found[GROUP]
+        assert "harbour" in found["dm:1001"]

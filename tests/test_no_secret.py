@@ -9,6 +9,7 @@ import contextlib
 import io
 import json
 import logging
+import re
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -23,15 +24,16 @@ from bot.check import examine
 from bot.cli import cli
 from bot.message import AdapterError
 from bot.platforms import whose
-from config.settings import Credentials, Settings, SettingsError, load
-from memory import Memory
+from config.settings import AccessSettings, Credentials, Settings, SettingsError, load
+from memory import DATABASE_NAME, Memory
 from tests.conftest import Clock
 from tests.servers.discord_server import DiscordServer
 from tests.servers.telegram_server import TelegramServer
 from tests.stages.stage import MARA, Hours
-from tests.stages.world import STAGES, Model, World
+from tests.stages.world import STAGES, Model, World, world_on
 from tests.talk import EVERYBODY
 from tests.telegram_world import Time
+from tests.test_contract_adapters import approved, code_in
 
 PLANTED = {
     "telegram_bot_token": "987654321:CANARYtelegramCANARYtokenCANARY0123",
@@ -218,6 +220,34 @@ async def test_no_secret_is_in_what_is_said_of_a_platform_that_cannot_be_had(
         await whose(name, PLANTED[f"{name}_bot_token"], settings)  # type: ignore[arg-type]
     chain: BaseException | None = error.value
     assert leaks("the error", str(chain)) == []
+
+
+@pytest.mark.parametrize("name", ["telegram", "discord"])
+async def test_a_code_that_lets_in_or_links_is_in_nothing_that_is_left(name: str, data_dir: Path, clock: Clock) -> None:
+    """Whoever reads a log, a backup or an export must not get in by it; the one who is shown a code is."""
+    logs.start(data_dir, secrets=[])
+    logging.getLogger().setLevel(logging.DEBUG)
+    async with world_on(name, data_dir, clock, access=AccessSettings()) as world:
+        world.model.on(reply="Quite so.")
+        (told,) = await world.ask("hello, may I come in?")
+        admitting = code_in(told)
+        await approved(world, MARA, told)
+        (shown,) = await world.ask("/link")
+        (linking,) = re.findall(r"/link (\S{4}-\S{4})", shown)
+        await world.ask(f"/link {linking}")  # her own: it links nothing, and stands in what she wrote
+        for command in ("What do you know?", "/why", "/privacy", "/whatdoyouknow", "/export"):
+            await world.ask(command)
+        handed_over = b"".join(world.stage.files(MARA))
+        asked = "\n".join(request.prompt for request in world.model.chats)
+        left = {file.name: file.read_bytes() for file in _files(data_dir)}
+    left |= {file.name: file.read_bytes() for file in _files(data_dir)} | {
+        "export": handed_over,
+        "prompts": asked.encode(),
+    }
+    assert {"export", "prompts", logs.FILE, DATABASE_NAME} <= set(left)
+    for code in (admitting, linking):
+        for form in (code, code.replace("-", ""), code.lower()):
+            assert [where for where, data in left.items() if form.encode() in data] == []
 
 
 async def test_check_and_a_crash_tell_no_secret(

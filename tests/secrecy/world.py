@@ -639,10 +639,9 @@ class World:
         await self.press(place, buttons[0])
 
     async def remember(self) -> None:
-        """Somebody asks for something to be kept."""
+        """Somebody asks for something to be kept, which counts in a pause too."""
         place = self.somewhere()
-        fleeting = (place.account, place.room) in self.paused
-        marker = self.oracle.said(place.account, place.room, private=place.private, fleeting=fleeting)
+        marker = self.oracle.said(place.account, place.room, private=place.private)
         self.threads.add((marker.word, place.thread))
         await self.tell(place, f"/remember my boat lies at {marker.word}")
 

@@ -32,6 +32,7 @@ class Updates:
         self._allowed: Sequence[str] = ()
         self._numbers = itertools.count(7_000)
         self._poll = asyncio.Event()
+        self._going_down = False
         self._arrived = asyncio.Event()
         self._courier: asyncio.Task[None] | None = None
 
@@ -55,10 +56,13 @@ class Updates:
             self.waiting = self.waiting[offset:]
         elif offset:
             self.waiting = [update for update in self.waiting if update["update_id"] >= offset]
+        self._going_down = False
         self._poll.set()  # a newer poll ends an older one
         mine = self._poll = asyncio.Event()
         if not self.waiting:
             await self._wait_for_update(mine, float(params.get("timeout", 0)))
+        if mine.is_set() and self._going_down:
+            raise Refusal(502, "Bad Gateway")
         if mine.is_set():
             raise Refusal(
                 409, "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
@@ -101,7 +105,8 @@ class Updates:
         }
 
     async def close(self) -> None:
-        """End all polls and posts; what waits stays."""
+        """End all polls and posts, as a server that goes down does; what waits stays."""
+        self._going_down = True
         self._poll.set()
         if self._courier is not None:
             self._courier.cancel()
