@@ -170,7 +170,7 @@ class _Flat(NamedTuple):
 
     def sums(self, prices: Column) -> Column:
         """What the terms of each message are worth together."""
-        return np.bincount(self.messages, prices, self.size)
+        return np.asarray(np.bincount(self.messages, prices, self.size), np.float64)
 
 
 @lru_cache(maxsize=32)
