@@ -633,10 +633,16 @@ class World:
         if not buttons:
             return
         person = self.oracle.person(place.account)
-        for marker in self.oracle.found("\n".join(reply.text for reply in offered)):
-            if marker.account in person and not marker.fleeting:
-                self.hide(marker)
+        named = self.oracle.found("\n".join(reply.text for reply in offered))
+        mine = [marker for marker in named if marker.account in person and not marker.fleeting]
+        for marker in mine:
+            self.hide(marker)
         await self.press(place, buttons[0])
+        for owner in [(await self.met(Place(account, f"dm:{account[1]}")))[0] for account in sorted(person)]:
+            # One memory was picked: another one that was made of the same message keeps its own words.
+            said = "\n".join(entry.text for entry in await self.memory.history(owner))
+            for marker in mine:
+                marker.state = "live" if marker.word in said else marker.state
 
     async def remember(self) -> None:
         """Somebody asks for something to be kept, which counts in a pause too."""
