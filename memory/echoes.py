@@ -9,13 +9,13 @@ bot go: what another person said with their own fingers is theirs.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
 from memory.accounts import Accounts
 from memory.erasures import Erasures, Range
-from memory.model import Account, Entry, Message
+from memory.model import Account, Entry, Message, ProfileLine
 from memory.offloop import off_loop
 from memory.persons import Persons
 from memory.sessions import Sessions
@@ -26,6 +26,24 @@ LINES_READ: Final = 10_000
 """Most lines of one session that are read for what others said in it."""
 SHORTEST: Final = 2
 """Characters of a term that gives something away: a single Han character is in half of all texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What of an owner's goes: lines, the memories made of them, and the numbers of replies that go in any case."""
+
+    lines: Sequence[Message]
+    memories: Sequence[Entry] = ()
+    replies: Collection[int] = ()
+
+    @property
+    def rows(self) -> list[int]:
+        """The numbers of all of it."""
+        return [*(line.id for line in self.lines), *(entry.id for entry in self.memories), *self.replies]
+
+    def along_with(self, lines: Sequence[Message]) -> Lost:
+        """The same, and these lines."""
+        return replace(self, lines=[*self.lines, *lines])
 
 
 @dataclass
@@ -65,37 +83,30 @@ class Echoes:
         self._erasures = Erasures(stores.db)
         self._changed = changed
 
-    async def own(
-        self, owner: Account, gone: Sequence[Message], memories: Sequence[int], *, kept: Sequence[str] = ()
-    ) -> list[Message]:
-        """The bot's answers to the owner that repeat the lines, be it by way of ``memories`` that were made of them.
-
-        ``kept`` are texts whose words give nothing away.
-        """
-        traits = await self._traits(owner, gone)
+    async def own(self, owner: Account, lost: Lost, *, kept: Sequence[str] = ()) -> list[Message]:
+        """The bot's answers to the owner that repeat what goes; ``kept`` are texts whose words give nothing away."""
+        traits = await self._traits(owner, lost)
         traits.words -= {term for text in kept for term in terms(text)}
-        ids = {line.id for line in gone}
-        used, found = ids.union(memories), list[Message]()
+        ids = {line.id for line in lost.lines}
+        used, found = set(lost.rows), list[Message]()
         while traits.words:
             found = await self._told(owner, traits, but=ids, used=used)
             # The owner may have been told it again because another member was told it meanwhile.
-            told = {line.id for _, lines in await self.of(owner, [*gone, *found], memories) for line in lines}
+            told = {line.id for _, lines in await self.of(owner, lost.along_with(found)) for line in lines}
             if told <= used:
                 break
             used |= told
         return found
 
-    async def of(
-        self, owner: Account, gone: Sequence[Message], memories: Sequence[int]
-    ) -> list[tuple[Account, list[Message]]]:
-        """The bot's answers to others that repeat lines of the owner, by whom they were given to.
+    async def of(self, owner: Account, lost: Lost) -> list[tuple[Account, list[Message]]]:
+        """The bot's answers to others that repeat what goes of the owner's, by whom they were given to.
 
-        ``memories`` are those that were made of the lines: a linked account may have been answered with them.
+        A linked account may have been answered with the memories.
         """
-        used = [*(line.id for line in gone), *memories]
-        waiting = await self._others(owner, gone)
+        used = lost.rows
+        waiting = await self._others(owner, lost.lines)
         waiting += await self._handed(owner, used, but={other.no for other in waiting})
-        traits = await self._traits(owner, gone) if waiting else _Traits()
+        traits = await self._traits(owner, lost) if waiting else _Traits()
         if not traits.words:
             return []
         told: dict[int, tuple[Account, list[Message]]] = {}
@@ -112,10 +123,10 @@ class Echoes:
                 waiting += [each for each in await self._others(other, new) if each.no != owner.no]
         return list(told.values())
 
-    async def hide(self, owner: Account, gone: Sequence[Message], memories: Sequence[int], *, deletion: int) -> int:
+    async def hide(self, owner: Account, lost: Lost, *, deletion: int) -> int:
         """Hide them on behalf of a deletion of the owner's; returns how many. Needs an open transaction."""
         hidden = 0
-        for other, lines in await self.of(owner, gone, memories):
+        for other, lines in await self.of(owner, lost):
             ids = [line.id for line in lines]
             concealed = {line.id for line in await self._stores.journal.concealed(other)}
             hidden += await self._stores.journal.hide(other, ids, deletion)
@@ -145,9 +156,9 @@ class Echoes:
             clean &= not await self._stores.segments.holding(other, ids)
         return clean
 
-    async def withdraw(self, owner: Account, gone: Sequence[Message], memories: Sequence[int]) -> None:
-        """Erase at once what repeats lines that were taken back on the platform. Needs an open transaction."""
-        for other, lines in await self.of(owner, gone, memories):
+    async def withdraw(self, owner: Account, lost: Lost) -> None:
+        """Erase at once what repeats what was taken back on the platform. Needs an open transaction."""
+        for other, lines in await self.of(owner, lost):
             ids = [line.id for line in lines]
             await self._erasures.keep(other, [Range(id_, id_) for id_ in ids])
             await self._erase(other, ids)
@@ -220,16 +231,28 @@ class Echoes:
         hidden = [line.id for line in await self._stores.journal.hidden(other, deletion)]
         return [*hidden, *await self._erasures.claimed(other, deletion)]
 
-    async def _traits(self, owner: Account, gone: Sequence[Message]) -> _Traits:
-        """What stands in the lines and in nothing else that was said in their sessions."""
-        traits, ids = _Traits(), {line.id for line in gone}
-        for session in {line.session for line in gone}:
-            lines = [line for line in gone if line.session == session]
-            for line in lines:
-                traits.add(line)
+    async def _traits(self, owner: Account, lost: Lost) -> _Traits:
+        """What stands in the lines and the memories, and in nothing else that was said in their sessions.
+
+        A memory has words that no line has: those of a command, of a line that is no more, or its model's own.
+        """
+        traits, ids = _Traits(), {line.id for line in lost.lines}
+        cited = {citation.message for entry in lost.memories for citation in entry.provenance.citations}
+        places = await self._stores.journal.places(owner, cited)
+        kept: dict[int, set[str]] = {}
+        for session in {line.session for line in lost.lines}.union(place.session for place in places.values()):
             said = await self._stores.journal.of_session(owner, session, limit=LINES_READ)
-            kept = {t for line in said if line.role == "user" and line.id not in ids for t in terms(line.text)}
-            traits.words |= {t for line in lines for t in terms(line.text) if len(t) >= SHORTEST} - kept
+            others = [line for line in said if line.role == "user" and line.id not in ids]
+            kept[session] = {term for line in others for term in terms(line.text)}
+        for line in lost.lines:
+            traits.add(line)
+            traits.words |= _telling(line.text) - kept[line.session]
+        for entry in lost.memories:
+            citations = entry.provenance.citations
+            sessions = {places[citation.message].session for citation in citations if citation.message in places}
+            own = entry.value if isinstance(entry, ProfileLine) else entry.text
+            words = _telling(own, *(citation.quote for citation in citations))
+            traits.words |= words.difference(*(kept[session] for session in sessions))
         return traits
 
     async def _told(
@@ -258,3 +281,8 @@ class Echoes:
             for line in new:
                 found[line.id] = line
                 mine.add(line)
+
+
+def _telling(*texts: str) -> set[str]:
+    """The terms of texts that are long enough to give something away."""
+    return {term for text in texts for term in terms(text) if len(term) >= SHORTEST}

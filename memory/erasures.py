@@ -123,12 +123,6 @@ class Erasures:
 
     # ---- all of an account ---------------------------------------------------------------------------
 
-    async def hidden_rows(self, owner: Account, upto: int) -> list[int]:
-        """The numbers of the owner's rows with words that some deletion hides."""
-        parts = (f"SELECT id FROM {table} WHERE id BETWEEN :lo AND :upto AND hidden_by IS NOT NULL" for table in _WORDY)
-        rows = await self._db.fetch(" UNION ALL ".join(parts), _range(owner) | {"upto": upto})
-        return [int(row["id"]) for row in rows]
-
     async def commands(self, owner: Account, upto: int) -> list[int]:
         """The owner's lines without text: they still name their speaker."""
         rows = await self._db.fetch(

@@ -13,7 +13,7 @@ from typing import Final
 
 from memory.clock import moment, stamp
 from memory.db import Database
-from memory.echoes import Echoes
+from memory.echoes import Echoes, Lost
 from memory.erasing import Erasing, ErasureError
 from memory.erasures import Erasures, Range
 from memory.journal import Place
@@ -69,7 +69,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Doomed:
-    """What a yes deletes, as of row ``newest``: memories and lines, and rows that another deletion hides already.
+    """What a yes deletes, as of row ``newest``: memories and lines, those that another deletion hides already, too.
 
     ``quotes`` are other memories, each with a line that it may not quote any more.
     """
@@ -77,8 +77,13 @@ class _Doomed:
     newest: int
     entries: Sequence[Entry]
     reached: Reached
-    hidden: Sequence[int] = ()
+    hidden: Sequence[Entry] = ()
     quotes: Sequence[tuple[Entry, int]] = ()
+
+    @property
+    def lost(self) -> Lost:
+        """All of it: what the bot told others because of it goes, whichever deletion hides it."""
+        return Lost([*self.reached.lines, *self.reached.concealed], [*self.entries, *self.hidden])
 
 
 class Forgetting:
@@ -171,7 +176,7 @@ class Forgetting:
         here = [m for m in said if chat.private or m.chat == chat.no]
         if scope.kind == "chosen":
             return _Found([entry for entry in shown if entry.id in asked.chosen])
-        hidden = [entry for store in self._stores.entries for entry in await store.concealed(owner)]
+        hidden = await self._concealed(owner)
         concealed = await self._stores.journal.concealed(owner)
         if scope.kind == "words":
             size = (len(shown) + len(hidden)) * ROWS_A_LINE
@@ -270,9 +275,10 @@ class Forgetting:
         newest = await self._stores.journal.newest(owner)
         if scope.kind == "everything":
             entries = [entry for store in self._stores.entries for entry in await store.history(owner)]
-            lines = await self._stores.journal.said(owner)
-            return _Doomed(newest, entries, Reached(tuple(lines)), await self._erasures.hidden_rows(owner, newest))
-        ids, lines_named, hidden = _chosen(offer, picks)
+            hidden_lines = await self._stores.journal.concealed(owner)
+            reached = Reached(tuple(await self._stores.journal.said(owner)), tuple(hidden_lines))
+            return _Doomed(newest, entries, reached, await self._concealed(owner))
+        ids, lines_named, hidden_named = _chosen(offer, picks)
         query = self._named.get((owner.no, offer.chat))
         if picks is None and query is not None:
             # What the owner said since the plan was shown is new; what the bot said may still rest on the old.
@@ -281,13 +287,17 @@ class Forgetting:
         searches = scope.searches or picks is not None
         entries = [e for store in self._stores.entries for e in (await store.get(owner, ids)).values()]
         entries += await self._twins(owner, entries) if searches else []
-        also = [e for store in self._stores.entries for e in await store.concealed(owner) if e.id in hidden]
+        also = [entry for entry in await self._concealed(owner) if entry.id in hidden_named]
         reached = await self._reach.of(owner, [*entries, *also], lines_named, searches=searches)
         if since_shown := await self._made_of(owner, reached.lines, after=offer.id, bounded=not searches):
             entries += since_shown
             reached = await self._reach.of(owner, [*entries, *also], lines_named, searches=searches)
         quotes = await self._quotes(owner, entries, reached.lines, searches=searches)
-        return _Doomed(newest, entries, reached, [e.id for e in also], quotes)
+        return _Doomed(newest, entries, reached, also, quotes)
+
+    async def _concealed(self, owner: Account) -> list[Entry]:
+        """The owner's memories that some deletion hides."""
+        return [entry for store in self._stores.entries for entry in await store.concealed(owner)]
 
     async def _hide(
         self, owner: Account, offer: Offer, doomed: _Doomed, scope: Scope, *, searches: bool, now: datetime
@@ -302,14 +312,14 @@ class Forgetting:
         if not searches:
             await self._say_again(owner, doomed.entries)
         await self._sessions.unread(owner, lines)
-        echoed = await self._echoes.hide(owner, doomed.reached.lines, ids, deletion=deletion)
+        echoed = await self._echoes.hide(owner, doomed.lost, deletion=deletion)
         replies = [m.id for m in doomed.reached.lines if m.role == "bot"]
         counts = {
             "memories": sum([await store.hide(owner, ids, deletion) for store in self._stores.entries]),
             "messages": await journal.hide(owner, [m.id for m in doomed.reached.lines if m.role == "user"], deletion),
             "replies": echoed + await journal.hide(owner, replies, deletion),
         }
-        await self._erasures.claim(owner, [*doomed.hidden, *(m.id for m in doomed.reached.concealed)], deletion)
+        await self._erasures.claim(owner, [each.id for each in (*doomed.hidden, *doomed.reached.concealed)], deletion)
         await self._stores.waits.remove(owner, lines)
         return await promises.counted(owner, deletion, counts)
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memory.echoes import Echoes
+from memory.echoes import Echoes, Lost
 from memory.model import Account, Entry, Message
 from memory.needles import Needles, giveaways
 from memory.offloop import off_loop
@@ -47,7 +47,7 @@ class Reach:
             gone |= {m.id for m in await holding(needles, known)}
         kept = await self._kept(owner, entries, gone)
         lost = [m for m in said if m.id in gone]
-        gone |= {m.id for m in await self._echoes.own(owner, lost, [e.id for e in entries], kept=kept)}
+        gone |= {m.id for m in await self._echoes.own(owner, Lost(lost, entries), kept=kept)}
         gone = await self._following(owner, known, gone, [e.id for e in entries])
         return Reached(tuple(m for m in said if m.id in gone), tuple(m for m in concealed if m.id in gone))
 

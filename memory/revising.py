@@ -9,7 +9,7 @@ from datetime import datetime
 from memory.accounts import Chats
 from memory.answering import Answering
 from memory.db import Database
-from memory.echoes import Echoes
+from memory.echoes import Echoes, Lost
 from memory.erasures import Erasures
 from memory.journal import Line
 from memory.model import Account, Chat, Entry, Message
@@ -33,6 +33,14 @@ class Revision:
     was_answered: bool
     waits: bool
     newest: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """The memories that went with words that were taken back; ``seen`` are those that no deletion hid."""
+
+    erased: Sequence[Entry]
+    seen: Sequence[Entry]
 
 
 class Revising:
@@ -77,16 +85,16 @@ class Revising:
             if said is None or said.text == line.text:
                 return None
             line = await self._reserve.marked(owner, chat, line)
-            gone = await self._take_back(owner, [said.id], now=now)
+            taken = await self._take_back(owner, [said.id], now=now)
             replies = await journal.answers_to(owner, [said.id])
-            telltale = giveaways(gone)
+            telltale = giveaways(taken.erased)
             telling = {reply.id for reply in replies if telltale.found_in(reply.text)}
-            rested_on = [*(entry.id for entry in gone), *(reply.id for reply in replies)]
-            echoed = await self._echoes.own(owner, [said], rested_on, kept=[line.text])
+            lost = Lost([said], taken.erased, [reply.id for reply in replies])
+            echoed = await self._echoes.own(owner, lost, kept=[line.text])
             telling |= {reply.id for reply in echoed}
-            await self._echoes.withdraw(owner, [said, *echoed], rested_on)
+            await self._echoes.withdraw(owner, lost.along_with(echoed))
             await self._answering.erase(owner, telling)
-            await self._note(owner, chat, [said.id, *telling, *(entry.id for entry in gone)], now=now)
+            await self._note(owner, chat, [said.id, *telling, *(entry.id for entry in taken.erased)], now=now)
             new = await journal.rewrite(owner, said, line)
             if not line.text:
                 await self._stores.waits.remove(owner, [said.id])
@@ -96,7 +104,7 @@ class Revising:
                 return None  # Hidden by a /forget: changed all the same, but nobody's to see or to answer.
             return Revision(
                 new,
-                tuple(entry.text for entry in gone),
+                tuple(entry.text for entry in taken.seen),
                 was_answered=bool(replies),
                 waits=await self._stores.waits.waits(owner, said.id),
                 newest=not await journal.overtaken(owner, said),
@@ -116,13 +124,13 @@ class Revising:
             if not lines:
                 return 0
             replies = {reply.id for reply in await journal.answers_to(owner, lines)}
-            taken = [entry.id for entry in await self._take_back(owner, lines, now=now)]
-            rested_on = [*taken, *replies]
-            echoed = await self._echoes.own(owner, known, rested_on)
+            taken = await self._take_back(owner, lines, now=now)
+            lost = Lost(known, taken.erased, frozenset(replies))
+            echoed = await self._echoes.own(owner, lost)
             replies |= {reply.id for reply in echoed}
-            await self._echoes.withdraw(owner, [*known, *echoed], rested_on)
+            await self._echoes.withdraw(owner, lost.along_with(echoed))
             await self._answering.erase(owner, [*lines, *replies])
-            await self._note(owner, chat, [*lines, *replies, *taken], now=now)
+            await self._note(owner, chat, [*lines, *replies, *(entry.id for entry in taken.erased)], now=now)
         return len(lines)
 
     async def _note(self, owner: Account, chat: Chat, rows: Sequence[int], *, now: datetime) -> None:
@@ -130,12 +138,13 @@ class Revising:
         deletion = await self._stores.promises.withdrawn(owner, chat.no, at=now)
         await self._erasures.note(owner, deletion, rows)
 
-    async def _take_back(self, owner: Account, lines: Sequence[int], *, now: datetime) -> list[Entry]:
+    async def _take_back(self, owner: Account, lines: Sequence[int], *, now: datetime) -> _Taken:
         """Erase the memories that rest on these lines alone; others lose only the citations.
 
         What was closed in favour of an erased one, or ended by these lines, is open again unless something newer
-        holds its place. Returns the erased ones that were visible: only those give their place back.
+        holds its place. Only those that were visible give their place back.
         """
+        erased: list[Entry] = []
         gone: list[Entry] = []
         closed: list[Entry] = []
         for store in self._stores.entries:
@@ -147,12 +156,13 @@ class Revising:
                 if entry.id in seen:
                     closed += await self._closed_by(owner, entry)
                     gone.append(entry)
+                erased.append(entry)
                 await self._echoes.taken_back(owner, entry)
                 await store.erase(owner, [entry.id])
             closed += await store.closed_by(owner, [], lines)
-        erased = {entry.id for entry in gone}
-        await self._gate.restore(owner, [entry for entry in closed if entry.id not in erased], now=now)
-        return gone
+        ids = {entry.id for entry in gone}
+        await self._gate.restore(owner, [entry for entry in closed if entry.id not in ids], now=now)
+        return _Taken(erased, gone)
 
     async def _closed_by(self, owner: Account, entry: Entry) -> list[Entry]:
         """What was closed in favour of a memory; a fact may have overtaken a profile line."""

@@ -268,3 +268,135 @@ async def test_what_a_memory_drew_on_beside_its_words_leads_to_what_was_told_wit
     await memory.forget(house.owner, plan.offer, picks=None, now=house.clock())
     await memory.run_due(now=house.clock.advance(minutes=11))
     assert "zorblatt" not in house.everything().casefold()
+
+
+async def second_account(house: House) -> tuple[Account, Chat]:
+    """Another account that was one person with Lin's for a while."""
+    other = await house.memory.account("other", "2001", name="Lin")
+    chat = await house.memory.chat(other, "dm:2001")
+    code = await house.memory.linking.show(house.owner, house.chat, now=house.clock())
+    assert (await house.memory.linking.redeem(other, code.code, now=house.clock())).outcome == "linked"
+    await house.memory.linking.unlink(other, now=house.clock())
+    return other, chat
+
+
+async def told_elsewhere(house: House, memory: int, text: str, *, own: str = "") -> Account:
+    """The second account is told something with a memory of the first, which is told ``own``; returns the second."""
+    other, there = await second_account(house)
+    for owner, chat, reply in ((house.owner, house.chat, own), (other, there, text)):
+        if reply:
+            asked = (await house.hear("Where is that?", owner=owner, chat=chat)).message
+            await told(house, chat, asked, reply, trace(memory), owner=owner)
+    return other
+
+
+async def memory_of(house: House, said: Message, text: str) -> int:
+    """A distilled memory of a line."""
+    memory = house.memory
+    async with memory._db.transaction():
+        candidate = fact(said, text)
+        made = await memory._stores.facts.add(house.owner, candidate, audience=house.chat.audience, now=house.clock())
+    return made.id
+
+
+async def forgotten(house: House, what: str) -> None:
+    """All that such words name is forgotten, and erased."""
+    memory, clock = house.memory, house.clock
+    plan = await memory.plan_forgetting(house.owner, house.chat, what, now=clock())
+    assert plan is not None
+    await memory.forget(house.owner, plan.offer, picks=None, now=clock(), typed=True)
+    await memory.run_due(now=clock.advance(minutes=11))
+
+
+@pytest.mark.parametrize("own", ["", "Zorblatt, as you told me."])
+@pytest.mark.parametrize("way", ["by its words", "here", "everything", "taken back"])
+async def test_what_was_asked_to_be_remembered_has_its_words_in_no_line_and_is_found_where_it_was_told(
+    house: House, way: str, own: str
+) -> None:
+    """The line of a command holds no text: the memory alone knows what an answer gives away."""
+    said = (await house.hear("", kind="command", id_="7")).message
+    decision = await house.memory.remember(house.owner, house.chat, said, "my boat lies at Zorblatt")
+    assert decision.entry is not None
+    await told_elsewhere(house, decision.entry.id, "At Zorblatt.", own=own)
+    if way == "taken back":
+        await house.memory.withdraw(house.owner, house.chat, ["7"], now=house.clock())
+    else:
+        await forgotten(house, "boat" if way == "by its words" else way)
+    assert "zorblatt" not in house.everything().casefold()
+
+
+@pytest.mark.parametrize("way", ["taken back", "edited", "by its words"])
+async def test_what_was_told_in_the_words_of_a_memory_goes_though_its_line_has_others(house: House, way: str) -> None:
+    said = (await house.hear("我妹妹在卓布拉特上班", id_="7")).message
+    made = await memory_of(house, said, "Lin's sister works for Zorblatt")
+    await told_elsewhere(house, made, "For Zorblatt.", own="She is fine.")
+    if way == "taken back":
+        await house.memory.withdraw(house.owner, house.chat, ["7"], now=house.clock())
+    elif way == "edited":
+        new = Line("user", "Lin", house.clock(), "我妹妹不上班", platform_id="7")
+        await house.memory.revise(house.owner, house.chat, "7", new, now=house.clock())
+    else:
+        await forgotten(house, "Zorblatt")
+    assert "zorblatt" not in house.everything().casefold()
+
+
+async def test_what_was_told_of_a_memory_is_found_after_its_line_has_left_the_journal(house: House) -> None:
+    said = (await house.hear("My sister works for Zorblatt")).message
+    made = await memory_of(house, said, "Lin's sister works for Zorblatt")
+    house.clock.advance(days=170)
+    await told_elsewhere(house, made, "For Zorblatt.")
+    await house.memory.run_due(now=house.clock.advance(days=20))
+    assert not house.rows(f"SELECT 1 FROM journal WHERE id = {said.id}")
+    await forgotten(house, "sister")
+    assert "zorblatt" not in house.everything().casefold()
+
+
+@pytest.mark.parametrize("again", ["here", "everything"])
+async def test_what_two_deletions_cover_stays_hidden_where_it_was_told_when_the_first_is_undone(
+    house: House, again: str
+) -> None:
+    memory, clock = house.memory, house.clock
+    said = (await house.hear("My sister works for Zorblatt")).message
+    await told_elsewhere(house, await memory_of(house, said, "Lin's sister works for Zorblatt"), "For Zorblatt.")
+    await house.hear("Good evening.")
+    first = await memory.plan_forgetting(house.owner, house.chat, "sister", now=clock())
+    assert first is not None
+    deletion = await memory.forget(house.owner, first.offer, picks=None, now=clock())
+    assert deletion is not None
+    second = await memory.plan_forgetting(house.owner, house.chat, again, now=clock.advance(minutes=1))
+    assert second is not None
+    await memory.forget(house.owner, second.offer, picks=None, now=clock(), typed=True)
+    await memory.undo(house.owner, deletion.id, now=clock())
+    assert not house.rows("SELECT 1 FROM journal WHERE text = 'For Zorblatt.' AND hidden_by IS NULL")
+    await memory.run_due(now=clock.advance(minutes=11))
+    assert "zorblatt" not in house.everything().casefold()
+
+
+@pytest.mark.parametrize("edited", [True, False])
+async def test_undoing_does_not_bring_back_what_was_told_of_a_message_taken_back_meanwhile(
+    house: House, *, edited: bool
+) -> None:
+    memory, clock = house.memory, house.clock
+    said = (await house.hear("My sister works for Zorblatt", id_="7")).message
+    await told_elsewhere(house, await memory_of(house, said, "Lin's sister works for Zorblatt"), "For Zorblatt.")
+    await house.hear("My dog is called Rex")
+    plan = await memory.plan_forgetting(house.owner, house.chat, "here", now=clock())
+    assert plan is not None
+    await memory.forget(house.owner, plan.offer, picks=None, now=clock())
+    if edited:
+        new = Line("user", "Lin", clock(), "My sister does not work", platform_id="7")
+        await memory.revise(house.owner, house.chat, "7", new, now=clock())
+    else:
+        await memory.withdraw(house.owner, house.chat, ["7"], now=clock())
+    assert await memory.undo(house.owner, now=clock()) is not None
+    assert "zorblatt" not in house.everything().casefold()
+
+
+async def test_what_was_told_with_a_memory_and_names_nothing_of_it_stays(house: House) -> None:
+    said = (await house.hear("", kind="command")).message
+    decision = await house.memory.remember(house.owner, house.chat, said, "my boat lies at Zorblatt")
+    assert decision.entry is not None
+    other = await told_elsewhere(house, decision.entry.id, "I cannot tell.", own="At Zorblatt.")
+    await forgotten(house, "boat")
+    lines = house.rows(f"SELECT text FROM journal WHERE id BETWEEN {other.first_id} AND {other.last_id}")
+    assert ("I cannot tell.",) in lines

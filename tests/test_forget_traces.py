@@ -53,6 +53,7 @@ KEPT: Final = {
     "probes": "nobody's",
     "sessions": "nobody's own: when there was talk in a chat",
     "tallies": "nobody's: what the whole program did on a day, in counts",
+    "sights": "nobody's: who may see a room, as the platform names them",
     "spending": "tokens of today, or the budget of a day could be had twice",
     "usage": "counts by day, without a word",
 }
