@@ -115,12 +115,14 @@ class Migration:
 
     def _look(self, folder: Folder, least: int, before: list[Any], *, killed: bool) -> None:
         """Compare the file with what its version says, and with what it held."""
-        ((version,),) = folder.of_a_copy("PRAGMA user_version")
+        # A copy of a file that is in use takes it and its log at two moments.
+        rows = folder.of_a_copy if killed else folder.rows
+        ((version,),) = rows("PRAGMA user_version")
         when = "after the kill" if killed else "in the end"
-        found = [folder.of_a_copy(sql) for sql in (SCHEMA, "PRAGMA integrity_check", "PRAGMA foreign_key_check")]
+        found = [rows(sql) for sql in (SCHEMA, "PRAGMA integrity_check", "PRAGMA foreign_key_check")]
         if version < least or found != [schema_of(version, self.folder), [("ok",)], []]:
             self.wrong.append(f"{when} the file is no whole one of version {version}, at least {least}: {found[1:]}")
-        if [folder.of_a_copy(sql) for sql in KEPT] != before:
+        if [rows(sql) for sql in KEPT] != before:
             self.wrong.append(f"{when} rows are other ones than before")
         if not killed:
             self.wrong += [f"{name} is a copy that is not whole" for name in _halves(folder.data, before)]
