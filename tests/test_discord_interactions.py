@@ -197,6 +197,7 @@ async def test_a_press_is_acknowledged_and_names_who_pressed(discord: DiscordSer
         button_id="f:1:yes",
         at=datetime(2026, 3, 2, 12, 0, tzinfo=UTC),
         language="en-US",
+        message_id=number,
     )
     assert pressed.acknowledged == 6
     assert discord.texts(place[1]) == ["Forget this?", "These are not your memories."]

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from config.settings import DistilSettings
+from memory.accounts import Chats
 from memory.briefing import BATCH_CHARACTERS, brief, fitting
 from memory.distill import LEASE_SECONDS, Distiller, DistilReport
 from memory.model import Event, Message
@@ -480,21 +481,19 @@ async def test_a_huge_message_is_shown_in_parts_and_cited_by_its_words(
 
 
 async def test_in_a_group_only_what_may_be_used_there_is_shown_as_known(shelf: Shelf) -> None:
-    private, open_ = await shelf.say("我住成都"), await shelf.say("我在成都养猫")
-    group = 77
+    private = await shelf.say("我住成都")
+    shelf.chat = await Chats(shelf.db).enter(shelf.owner, "group:-5", private=False, at=shelf.clock())
+    open_ = await shelf.say("我在成都养猫")
     async with shelf.db.transaction():
         await shelf.facts.add(shelf.owner, fact(private, "我住成都"), audience=0, now=shelf.clock())
-        await shelf.facts.add(shelf.owner, fact(open_, "我在成都养猫"), audience=group, now=shelf.clock())
+        await shelf.facts.add(shelf.owner, fact(open_, "我在成都养猫"), audience=shelf.chat.audience, now=shelf.clock())
     script = Script(shelf, deque([items()]))
     distiller = build(shelf, script)
     batch = await shelf.sessions.claim(shelf.owner, open_.session, now=shelf.clock(), lease_seconds=1, limit=10)
     assert batch is not None
-    room = type(batch)(
-        batch.session, type(batch.chat)(group, "console", "group:-5", private=False), batch.messages, [], 1
-    )
-    known = await distiller._known(shelf.owner, room)
+    known = await distiller._known(shelf.owner, batch)
     assert values(known) == ["我在成都养猫"]
-    assert "- 我住成都" not in brief(shelf.owner, room, known).messages[1]["content"]
+    assert "- 我住成都" not in brief(shelf.owner, batch, known).messages[1]["content"]
 
 
 # ---- wild answers --------------------------------------------------------------------------------

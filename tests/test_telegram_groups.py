@@ -299,7 +299,13 @@ async def test_a_pressed_button_arrives_and_is_acknowledged(here: World) -> None
     here.server.press(ANNA, int(answered), "forget:yes:1")
     press, sink = await here.desk.next()
     assert press == Press(
-        ChatRef("telegram", "dm:1001"), "1001", "User 1001", "forget:yes:1", here.clock(), language="en"
+        ChatRef("telegram", "dm:1001"),
+        "1001",
+        "User 1001",
+        "forget:yes:1",
+        here.clock(),
+        language="en",
+        message_id=answered,
     )
     await here.server.until(lambda: bool(here.server.sent("answerCallbackQuery")))
     await sink.send(Reply("Hidden."))

@@ -177,7 +177,7 @@ async def disk_full(place: Place) -> Row:
         assert await talk.say("my name is Lin") == "Hello"
         before = lines(talk)
         filler = await fill(talk, disk=disk)
-        long = f"{SAID} " + "and more of it " * 20_000
+        long = f"{SAID} " + "and more of it " * 6_500
         reply = await talk.say(long)
         assert whole(reply) == UNWRITABLE
         await talk.app.tick()
