@@ -141,9 +141,10 @@ class Hearing:
             self.budgets.pace(incoming, command=command is not None)
         # Whose words they are decides whose language it is: not that of a forward, nor of what is to be forgotten.
         own = text if command is None and incoming.forward_from is None else ""
-        if len(text) > MOST_CHARACTERS:
-            raise TurnedAway(phrase("error.too_many", language_of(incoming), most=MOST_CHARACTERS))
-        owner, chat = await self.meet(incoming, own)
+        too_long = len(text) > MOST_CHARACTERS
+        owner, chat = await self.meet(incoming, "" if too_long else own)
+        if too_long:
+            raise _too_long(owner)
         if command is None and not aside:
             with written(owner.language):
                 command = await self._commands.disputed(owner, chat, incoming)
@@ -182,12 +183,13 @@ class Hearing:
         fresh = edited.at - message.at <= self._redo
         if author is None:
             return await self._heard(edited.message) if fresh and message.addressed and not is_command else None
-        if not await self.door.permits(message.chat, message.user_id):
+        permitted = await self.door.permits(message.chat, message.user_id)
+        if not permitted or len(text) > MOST_CHARACTERS:
             # Their new words are not taken, and the old ones they have taken back themselves.
             await self._unsaid(Deleted(message.chat, (message.message_id,), edited.at))
+            if permitted:
+                raise _too_long(author)
             return None
-        if len(text) > MOST_CHARACTERS:
-            raise TurnedAway(phrase("error.too_many", language_of(message), most=MOST_CHARACTERS))
         owner, chat = await self.meet(message, "" if is_command or message.forward_from is not None else text)
         words = "" if is_command or is_blank(text) or not message.addressed else text
         line = await self._line(message, words, aside=aside)
@@ -269,6 +271,11 @@ class Hearing:
 
     async def _cost(self, text: str) -> int:
         return await counted(self._count, text) + MESSAGE_TOKENS
+
+
+def _too_long(owner: Account) -> TurnedAway:
+    """What the owner is told of a message that is not taken for its length."""
+    return TurnedAway(phrase("error.too_many", owner.language, most=MOST_CHARACTERS))
 
 
 def resumed(waiting: Waiting, chat: Chat) -> Said:

@@ -6,7 +6,7 @@ import logging
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -635,14 +635,21 @@ class World:
         person = self.oracle.person(place.account)
         named = self.oracle.found("\n".join(reply.text for reply in offered))
         mine = [marker for marker in named if marker.account in person and not marker.fleeting]
+        before = await self._remembered(person)
         for marker in mine:
             self.hide(marker)
         await self.press(place, buttons[0])
-        for owner in [(await self.met(Place(account, f"dm:{account[1]}")))[0] for account in sorted(person)]:
+        left = await self._remembered(person)
+        for marker in mine:
             # One memory was picked: another one that was made of the same message keeps its own words.
-            said = "\n".join(entry.text for entry in await self.memory.history(owner))
-            for marker in mine:
-                marker.state = "live" if marker.word in said else marker.state
+            if 0 < left[marker.word] < before[marker.word]:
+                marker.state = "live"
+
+    async def _remembered(self, person: Iterable[tuple[str, str]]) -> Counter[str]:
+        """How many memories of somebody's accounts say each word."""
+        owners = [(await self.met(Place(account, f"dm:{account[1]}")))[0] for account in sorted(person)]
+        texts = [entry.text for owner in owners for entry in await self.memory.history(owner)]
+        return Counter(marker.word for text in texts for marker in self.oracle.found(text))
 
     async def remember(self) -> None:
         """Somebody asks for something to be kept, which counts in a pause too."""
