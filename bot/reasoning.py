@@ -53,6 +53,8 @@ def visible(raw: str, *, complete: bool = True) -> str:
     and code that has not been closed yet counts as code.
     """
     held = raw if complete else raw[: _tag_begins(raw)]
+    if not _may_hold_tag(held):
+        return held.strip()
     answer = "".join(_seen(held, complete=complete)) if _TAG.search(held) else held
     return _END_TOKENS.sub("", answer).strip()
 
@@ -117,9 +119,17 @@ def _stands_alone(raw: str, start: int, end: int) -> bool:
     return not raw[line_start:start].strip() and _ALONE_AFTER.match(raw, end) is not None
 
 
+def _may_hold_tag(text: str) -> bool:
+    """Whether a tag may begin in a text. Most answers hold none, and this is asked at each piece of one."""
+    return "<" in text or "[" in text or "◁" in text
+
+
 def _tag_begins(raw: str) -> int:
     """Return where an unfinished tag begins at the end of ``raw``; its length if there is none."""
-    for at in range(max(0, len(raw) - _LONGEST_TAG), len(raw)):
+    tail = max(0, len(raw) - _LONGEST_TAG)
+    if not _may_hold_tag(raw[tail:]):
+        return len(raw)
+    for at in range(tail, len(raw)):
         if raw[at] in "<[◁" and (_could_become_tag(raw, at) or _CONTROL_BEGUN.match(raw, at)):
             return at
     return len(raw)

