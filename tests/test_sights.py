@@ -172,6 +172,60 @@ async def test_when_a_room_is_closed_to_some_nobody_counts_as_there_until_they_w
         assert "I keep bees" in await house.window(chat=channel)
 
 
+async def test_who_may_see_a_room_is_known_on_when_it_gets_another_key(data_dir: Path, clock: Clock) -> None:
+    new = "guild:900/8"
+    async with housed(data_dir / "m.db", clock) as house:
+        await seen(house, STAFF)
+        await house.hear("I am allergic to pollen", chat=await room(house))
+        assert await house.memory.moved("test", KEY, new)
+        assert not await house.memory.moved("test", KEY, new)
+        await house.reopen()
+        assert await recalled(house, await room(house, new)) == ["I am allergic to pollen"]
+        await seen(house, ALL, new)
+        assert await recalled(house, await room(house, new)) == await house.known(room=await room(house, new)) == []
+        assert await house.window(chat=await room(house, new)) == []
+        assert await recalled(house, house.chat) == ["I am allergic to pollen"]
+        # The key it left says nothing of it any more.
+        await house.hear("I am allergic to nuts", chat=await room(house, new))
+        await seen(house, TWO)
+        await seen(house, ALL)
+        assert await recalled(house, await room(house, new)) == ["I am allergic to nuts"]
+
+
+async def test_a_room_that_moves_before_anything_is_said_there_keeps_who_may_see_it(
+    data_dir: Path, clock: Clock
+) -> None:
+    new = "guild:900/8"
+    async with housed(data_dir / "m.db", clock) as house:
+        await seen(house, STAFF)
+        assert not await house.memory.moved("test", KEY, new)
+        await house.hear("I am allergic to pollen", chat=await room(house, new))
+        await seen(house, ALL, new)
+        assert await house.known(room=await room(house, new)) == []
+
+
+@pytest.mark.parametrize(
+    ("now", "old", "young"), [(ALL, [], ["nuts"]), (STAFF, [], ["nuts"]), (TWO, ["pollen"], ["nuts"])]
+)
+async def test_what_was_told_of_the_new_key_already_counts_against_the_old_one(
+    data_dir: Path, clock: Clock, now: model.Sight, old: list[str], young: list[str]
+) -> None:
+    new = "guild:900/8"
+    async with housed(data_dir / "m.db", clock) as house:
+        other = await bo(house)
+        await seen(house, TWO)
+        await house.hear("I am allergic to pollen", chat=await room(house))
+        await seen(house, now, new)
+        early = await house.memory.chat(other, new, private=False)
+        await house.hear("I am allergic to nuts", owner=other, chat=early)
+        await house.memory.moved("test", KEY, new)
+        here = await room(house, new)
+        known = [text.rpartition(" ")[2] for text in await house.known(room=here)]
+        theirs = [entry.text.rpartition(" ")[2] for entry in await house.memory.known(other, room=here, now=clock())]
+        assert (known, theirs) == (old, young)
+        assert await house.known() == ["I am allergic to pollen"]
+
+
 # ---- through the conversation ----------------------------------------------------------------------------
 
 
