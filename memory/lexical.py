@@ -98,7 +98,7 @@ class WordSearch:
         self._found = _Found.nothing()
 
     def find(self, terms: Sequence[str], background: Background) -> Words:
-        """The words of a question, given as distinct terms; some of those looked up before, in their order, are free."""
+        """The words of a question, given as distinct terms; those looked up before, or some of them, are free."""
         found, doubt, total = self._look_up(terms), smallness(self._count), 0.0
         worth, held = np.zeros(len(found.places)), found.held.tolist()
         for term, counts in zip(terms, weights(terms), strict=True):
@@ -106,8 +106,8 @@ class WordSearch:
             holding = background.holding.get(term, 0) + held[place]
             worth[place] = weight = (1 - doubt * (1 - counts)) * idf(holding, self._count + background.count)
             total += weight
-        rows = np.bincount(found.touched, worth[found.near] * found.gain, len(self._pool))
-        covered = np.bincount(found.hits.rows, worth[found.hits.which], len(self._pool))
+        rows = _sums(found.touched, worth[found.near] * found.gain, len(self._pool))
+        covered = _sums(found.hits.rows, worth[found.hits.which], len(self._pool))
         return Words(rows, covered / (total or 1.0), total)
 
     def find_each(
@@ -118,7 +118,7 @@ class WordSearch:
         *,
         at_once: int,
     ) -> Iterator[WordsOfEach]:
-        """What :func:`heard` finds for each of a lot of messages that are part of the background, ``at_once`` at a time.
+        """What :func:`heard` finds for each of a lot of messages of the background itself, ``at_once`` at a time.
 
         ``lot`` are their terms, ``counting`` those of them that count. The same as one by one, much faster: next to
         none of the terms are known here, and what a term is worth depends on how many hold it alone.
@@ -244,18 +244,16 @@ class _Found(NamedTuple):
     def sums(
         self, terms: NDArray[np.intp], messages: NDArray[np.intp], prices: Column, shape: tuple[int, int]
     ) -> tuple[Column, Column]:
-        """What terms (by place) of messages at these prices say by (message, row): scores, and the sum of what is held."""
+        """What terms (by place) of messages say at these prices, by message and row: scores, and what the rows hold."""
         count, size = len(self.places), shape[0] * shape[1]
         chosen, near = _spread(self.near, terms, count)
-        scores = np.bincount(messages[near] * shape[1] + self.touched[chosen], prices[near] * self.gain[chosen], size)
+        scores = _sums(messages[near] * shape[1] + self.touched[chosen], prices[near] * self.gain[chosen], size)
         chosen, own = _spread(self.hits.which, terms, count)
-        covered = np.bincount(messages[own] * shape[1] + self.hits.rows[chosen], prices[own], size)
+        covered = _sums(messages[own] * shape[1] + self.hits.rows[chosen], prices[own], size)
         return scores.reshape(shape), covered.reshape(shape)
 
 
-def _spread(
-    which: NDArray[np.intp], terms: NDArray[np.intp], count: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _spread(which: NDArray[np.intp], terms: NDArray[np.intp], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The places of all that belongs to each of some terms, one term behind the other, and whose each is.
 
     ``which`` are the terms of all places, in order, out of ``count``.
@@ -327,12 +325,13 @@ class _Sessions:
         session = where - term * self._count
         worth = np.array([idf(holding, self._count) for holding in np.bincount(term, minlength=terms).tolist()])
         gain = worth[term] * _saturated(heard[where], self._damping[session])
-        return np.asarray(np.append(np.bincount(session, gain, self._count), 0.0)[self._session])
+        return np.asarray(np.append(_sums(session, gain, self._count), 0.0)[self._session])
 
 
-def _sums(places: NDArray[np.integer[Any]], values: NDArray[np.float32], size: int) -> Column:
+def _sums(places: NDArray[np.integer[Any]], values: NDArray[np.floating[Any]], size: int) -> Column:
     """The sum of the values at each place."""
-    return np.bincount(places, values, size).astype(np.float64)
+    # Of no values at all they would be whole numbers.
+    return np.asarray(np.bincount(places, values, size), np.float64)
 
 
 def _damping(lengths: Column, count: int, share: float) -> Column:
