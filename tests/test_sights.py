@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.message import ChatRef, Incoming, Sight, Sighted
+from bot.message import ChatRef, Edited, Incoming, Sight, Sighted, Update
 from memory import model
 from memory.model import Account, Chat
 from tests.conftest import Clock
@@ -229,7 +229,7 @@ async def test_what_was_told_of_the_new_key_already_counts_against_the_old_one(
 # ---- through the conversation ----------------------------------------------------------------------------
 
 
-async def hand_in(talk: Talk, update: Incoming | Sighted) -> Screen:
+async def hand_in(talk: Talk, update: Update) -> Screen:
     screen = Screen()
     await talk.app.conversation.submit(update, screen)
     await talk.app.conversation.idle()
@@ -258,3 +258,35 @@ async def test_no_request_for_an_opened_channel_holds_what_was_said_before(data_
         assert "pollen" not in server.chats[-1].prompt
         await talk.say("What am I allergic to?", chat="dm:1001")
         assert "pollen" in server.chats[-1].prompt
+
+
+async def test_what_was_said_in_an_opened_channel_is_not_answered_again_there(data_dir: Path, clock: Clock) -> None:
+    server_of = ChatRef(PLATFORM, "guild:900", private=False)
+
+    def sighted(sight: Sight) -> Sighted:
+        return Sighted(server_of, {KEY: sight}, clock.advance(seconds=5))
+
+    def said(text: str, id_: str, *, thread: str | None = None) -> Incoming:
+        place = ChatRef(PLATFORM, KEY, private=False, thread=thread)
+        return Incoming(place, "1001", "Mara", id_, text, clock.advance(seconds=5))
+
+    async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
+        server.on(reply="Get well.")
+        await hand_in(talk, sighted(Sight(everybody=False, by=frozenset({"role:1"}))))
+        for thread in (None, "t1"):
+            await hand_in(talk, said("I am allergic to pollen", f"m{thread}", thread=thread))
+            assert "Get well." in (await hand_in(talk, said("/retry", f"r{thread}", thread=thread))).replies[-1].text
+        asked = len(server.chats)
+        await hand_in(talk, sighted(Sight(everybody=True)))
+        for thread in (None, "t1"):
+            refused = await hand_in(talk, said("/retry", f"again{thread}", thread=thread))
+            assert [reply.text for reply in refused.replies] == [
+                "There is no message of yours here that I could answer again."
+            ]
+            changed = said("I am allergic to birch", f"m{thread}", thread=thread)
+            await hand_in(talk, Edited(changed, clock.advance(seconds=5)))
+        assert len(server.chats) == asked
+        await hand_in(talk, said("How are you?", "m2"))
+        await hand_in(talk, said("/retry", "r2"))
+        assert len(server.chats) == asked + 2
+        assert "allergic" not in server.chats[-1].prompt
