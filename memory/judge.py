@@ -240,13 +240,10 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
 
 def _kept(bands: Sequence[Band | None], most: int | None) -> list[int]:
     """The places of what is shown; ``most`` bounds what is there perhaps."""
-    if most is None:
-        return [place for place, band in enumerate(bands) if band is not None]
-    kept: list[int] = []
-    for place, band in enumerate(bands):
-        if band is not None and (band != "perhaps" or len(kept) < most):
-            kept.append(place)
-    return kept
+    shown = [place for place, band in enumerate(bands) if band is not None]
+    if most is None or len(shown) <= most:
+        return shown
+    return shown[:most] + [place for place in shown[most:] if bands[place] != "perhaps"]
 
 
 def _left_out(ids: NDArray[np.int64], bands: Sequence[Band | None], kept: Sequence[int]) -> tuple[tuple[int, str], ...]:
