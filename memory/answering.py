@@ -212,7 +212,8 @@ class Answering:
         """Have the owner's last message in a chat wait for another answer, which takes the place of the one it had.
 
         That and its traces are erased; ``command``, which asks for it, waits no more. "busy" when the last
-        message still waits, "nothing" when there is none, or none with words.
+        message still waits, "nothing" when there is none, or none with words, or when more people have come to see the
+        chat since it was said.
         """
         async with self._db.transaction():
             chat = await self._chats.resolved(owner, chat)

@@ -353,9 +353,12 @@ class Memory:
     async def moved(self, platform: str, old_key: str, new_key: str) -> bool:
         """A group goes on under a new key, with its threads, numbers and audiences; whether there was one to move.
 
-        What came in under the new key already joins it. Done twice, it changes nothing.
+        What came in under the new key already joins it, and who may see the group is known on. Done twice, it
+        changes nothing.
         """
-        moved = await self._moves.move(platform, old_key, new_key)
+        async with self._db.transaction():
+            await self.rooms.moved(platform, old_key, new_key, at=self._clock())
+            moved = await self._moves.move(platform, old_key, new_key)
         if moved:
             self._moved_about()
         return moved

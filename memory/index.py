@@ -336,25 +336,33 @@ class Indexes:
 
     async def _refresh(self, owner: Account, index: OwnerIndex) -> bool:
         """Bring an index up to date; whether there was anything to take."""
-        stores = self._stores
-        # The number is read first: what is written from here on is behind it, and has its turn the next time.
-        newest = await stores.journal.newest(owner)
+        stores, known = self._stores, _Known.of(index)
+        newest, news = await stores.db.together(partial(self._fresh, owner, known))
         if newest == index.newest:
             return False
-        news = None
         if not index.newest:
             news = await self._open(owner, index, newest)
         if news is None:
-            reading = partial(self._news, owner, _Known.of(index), newest)
-            # A turn's worth is read in one trip; of more, others' reading need not wait for all.
-            few = newest - max(index.newest, owner.first_id) <= _FEW_NEWS
-            news = await (stores.db.together(reading) if few else reading())
+            # Much is read bit by bit: others' reading need not wait for all.
+            news = await self._news(owner, _Known.of(index), newest)
         units, chunks, rows, index.cold = news
         await off_loop(partial(index.add, units), size=len(units) * _ROWS_A_UNIT)
         index.add_chunks(chunks)
         await off_loop(partial(index.add_vectors, rows.hashes, rows.matrix, last=rows.last), size=len(rows.hashes))
         index.newest = newest
         return True
+
+    async def _fresh(self, owner: Account, known: _Known) -> tuple[int, _News | None]:
+        """The newest row number, and in the same trip what came behind what an index holds, if that is little.
+
+        The number is read first: what is written from here on is behind it, and has its turn the next time.
+        """
+        newest = await self._stores.journal.newest(owner)
+        behind = newest - max(known.newest, owner.first_id)
+        # A turn's worth: who talks has nearly always written something since.
+        if newest == known.newest or not known.newest or behind > _FEW_NEWS:
+            return newest, None
+        return newest, await self._news(owner, known, newest)
 
     async def _news(self, owner: Account, known: _Known, newest: int) -> _News:
         """What came behind what an index holds."""

@@ -209,10 +209,14 @@ class Journal:
         return [line(row) for row in rows]
 
     async def last_asked(self, owner: Account, chat: Chat) -> Message | None:
-        """The owner's newest message in a chat that is no command; without its words if it had none."""
+        """The owner's newest message in a chat that is no command; without its words if it had none.
+
+        None that was said in a group before that was opened to more people: an answer to it would tell them.
+        """
         rows = await self._db.fetch(
             f"SELECT {LINE} FROM journal j WHERE j.id BETWEEN ? AND ? AND j.chat = ? AND j.role = 'user'"
-            " AND j.hidden_by IS NULL AND (j.kind != 'command' OR EXISTS (SELECT 1 FROM journal r"
+            " AND j.hidden_by IS NULL AND j.session NOT IN (SELECT no FROM sessions WHERE aside = 1)"
+            " AND (j.kind != 'command' OR EXISTS (SELECT 1 FROM journal r"
             " WHERE r.answers = j.id AND r.kind != 'command')) ORDER BY j.id DESC LIMIT 1",
             (owner.first_id, owner.last_id, chat.no),
         )

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final, Literal, NamedTuple
+from itertools import islice
+from typing import Final, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,6 +118,58 @@ class Reasons(Mapping[str, float]):
         return dict(self._all.of(self._place))
 
 
+class Contenders(Sequence[Contender]):
+    """Rows that may be shown, in order. Of up to 200 a question a few are looked at, and each is made then."""
+
+    def __init__(
+        self,
+        index: OwnerIndex,
+        ranking: Ranking,
+        rows: NDArray[np.intp],
+        bands: Sequence[Band],
+        levels: Callable[[slice], list[float]] | None = None,
+    ) -> None:
+        """``bands`` are those of the rows; ``levels`` gives the levels of some of them, which their reasons tell."""
+        # Taken now: later the index may have grown.
+        columns = index.rows
+        ids, before = columns["id"], columns["previous"][rows]
+        self._ids, self._kinds, self._asked = ids[rows], columns["kind"][rows], ids[before]
+        self._follows = (self._kinds == MESSAGE) & (before != NOWHERE) & columns["asks"][before]
+        self._scores, self._bands = ranking.total[rows], bands
+        self._explained = _Explained(ranking, rows, levels)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @overload
+    def __getitem__(self, place: int) -> Contender: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Contender, ...]: ...
+    def __getitem__(self, place: int | slice) -> Contender | tuple[Contender, ...]:
+        if isinstance(place, slice):
+            return tuple(self._made(range(len(self))[place]))
+        at = range(len(self))[place]
+        return next(self._made(range(at, at + 1)))
+
+    def __iter__(self) -> Iterator[Contender]:
+        return self._made(range(len(self)))
+
+    def _made(self, places: range) -> Iterator[Contender]:
+        some = list(places)
+        each = zip(
+            some,
+            self._ids[some].tolist(),
+            self._kinds[some].tolist(),
+            np.round(self._scores[some], 4).tolist(),
+            self._asked[some].tolist(),
+            self._follows[some].tolist(),
+            strict=True,
+        )
+        for place, id_, kind, score, asked, answers in each:
+            reasons = Reasons(self._explained, place)
+            yield Contender(id_, KINDS[kind], score, self._bands[place], asked if answers else None, reasons)
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """The rows that may be shown, best first; the level of the question; ids left out, with reasons.
@@ -125,7 +178,7 @@ class Judged:
     ``arms`` tell by arm what was looked at and what was found; ``nearest`` is the candidate nearest in meaning.
     """
 
-    candidates: tuple[Contender, ...] = ()
+    candidates: Sequence[Contender] = ()
     level: float | None = None
     left_out: tuple[tuple[int, str], ...] = ()
     fused: bool = False
@@ -158,8 +211,8 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
         offered &= ~index.resting(question.terms)
     if not limits.threshold:
         best = _first(ranking.total, offered)
-        candidates = _candidates(index, ranking, best, ["full"] * len(best), _Explained(ranking, best))
-        return Judged(tuple(candidates), nearest=_nearest(index, ranking, best))
+        found = Contenders(index, ranking, best, ["full"] * len(best))
+        return Judged(found, nearest=_nearest(index, ranking, best))
     offered &= telling(index, pool)
     best = _first(ranking.total, offered)
     if null is None or not len(best):
@@ -171,14 +224,13 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
     most = bar.most(strongest, limits.false_positives, in_time=bool(in_time))
     bands: Sequence[Band | None] = bar.bands(strongest, speaks[best], limits.false_positives)
     if in_time:
-        found = map(in_time.get, best.tolist())
-        bands = [by_time if by_time == "full" else band or by_time for by_time, band in zip(found, bands, strict=True)]
+        timely = map(in_time.get, best.tolist())
+        bands = [by_time if by_time == "full" else band or by_time for by_time, band in zip(timely, bands, strict=True)]
     kept = _kept(bands, most)
     shown = best[kept]
-    explained = _Explained(ranking, shown, lambda some: bar.best.levels(speaks[shown[some]].tolist()))
-    candidates = _candidates(index, ranking, shown, [bands[place] or "perhaps" for place in kept], explained)
+    sure = [bands[place] or "perhaps" for place in kept]
     return Judged(
-        tuple(candidates),
+        Contenders(index, ranking, shown, sure, lambda some: bar.best.levels(speaks[shown[some]].tolist())),
         round(bar.best.level(strongest), 6),
         _left_out(index.rows["id"][best], bands, kept),
         arms=_arms(index, ranking, pool, shown),
@@ -188,18 +240,16 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
 
 def _kept(bands: Sequence[Band | None], most: int | None) -> list[int]:
     """The places of what is shown; ``most`` bounds what is there perhaps."""
-    if most is None:
-        return [place for place, band in enumerate(bands) if band is not None]
-    kept: list[int] = []
-    for place, band in enumerate(bands):
-        if band is not None and (band != "perhaps" or len(kept) < most):
-            kept.append(place)
-    return kept
+    shown = [place for place, band in enumerate(bands) if band is not None]
+    if most is None or len(shown) <= most:
+        return shown
+    return shown[:most] + [place for place in shown[most:] if bands[place] != "perhaps"]
 
 
 def _left_out(ids: NDArray[np.int64], bands: Sequence[Band | None], kept: Sequence[int]) -> tuple[tuple[int, str], ...]:
     """The best of those that are not shown, and why."""
-    places = np.delete(np.arange(len(ids)), kept)[:REASONS_KEPT].tolist()
+    shown = set(kept)
+    places = islice((place for place in range(len(bands)) if place not in shown), REASONS_KEPT)
     return tuple((int(ids[place]), "unrelated" if bands[place] is None else "unsure") for place in places)
 
 
@@ -281,30 +331,3 @@ def rows_in_time(index: OwnerIndex, question: Question, ranking: Ranking, now: d
 
 def _narrow_past(span: Span, now: datetime) -> bool:
     return span.end <= now and span.end - span.start <= NARROW
-
-
-def _candidates(
-    index: OwnerIndex,
-    ranking: Ranking,
-    rows: NDArray[np.intp],
-    bands: Sequence[Band],
-    explained: _Explained,
-) -> list[Contender]:
-    """These rows as they may be shown, each with what speaks for it."""
-    columns = index.rows
-    ids, kinds, before = columns["id"], columns["kind"][rows], columns["previous"][rows]
-    follows = (kinds == MESSAGE) & (before != NOWHERE) & columns["asks"][before]
-    return [
-        Contender(id_, KINDS[kind], score, band, asked if answers else None, Reasons(explained, place))
-        for place, (id_, kind, score, band, asked, answers) in enumerate(
-            zip(
-                ids[rows].tolist(),
-                kinds.tolist(),
-                np.round(ranking.total[rows], 4).tolist(),
-                bands,
-                ids[before].tolist(),
-                follows.tolist(),
-                strict=True,
-            )
-        )
-    ]

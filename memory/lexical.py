@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, pairwise, starmap
+from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -62,16 +62,32 @@ class Words:
         return (SATURATION + 1) * self.idf
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Background:
-    """How common terms are in texts that ship with the program; steadies the idf of a small memory."""
+    """How common terms are in texts that ship with the program; steadies the idf of a small memory.
+
+    Two are the same only when they are one and the same: it is looked up by itself.
+    """
 
     count: int = 0
     holding: Mapping[str, int] = field(default_factory=dict)
 
 
+class WordsOfEach(NamedTuple):
+    """What the words of some messages say: ``rows`` and ``covered`` (messages, rows), ``idf`` one number a message."""
+
+    rows: Column
+    covered: Column
+    idf: Column
+
+    @property
+    def highest(self) -> Column:
+        """The score no row can exceed, by message."""
+        return np.asarray((SATURATION + 1) * self.idf)
+
+
 class WordSearch:
-    """Looks questions up in the rows of a pool; what a term gives is kept for the next question."""
+    """Looks a question up in the rows of a pool; what its terms give is kept, for it or some of its words."""
 
     def __init__(self, index: OwnerIndex, pool: Mask) -> None:
         """``pool`` is a mask over ``index.rows``."""
@@ -79,76 +95,75 @@ class WordSearch:
         self._pool = pool
         self._count = int(np.count_nonzero(pool))
         self._lines = _Lines(index, pool)
-        self._found: dict[str, _Found | None] = {}
-        self._at_once = max(_MOST_CELLS // max(len(pool), index.sessions, 1), 1)
+        self._found = _Found.nothing()
 
     def find(self, terms: Sequence[str], background: Background) -> Words:
-        """The words of a question, given as distinct terms."""
-        rows, covered, total = np.zeros(len(self._pool)), np.zeros(len(self._pool)), 0.0
-        doubt = smallness(self._count)
-        for term, counts, found in zip(terms, weights(terms), self._look_up(terms), strict=True):
-            holding = background.holding.get(term, 0) + (0 if found is None else len(found.rows))
-            weight = (1 - doubt * (1 - counts)) * idf(holding, self._count + background.count)
+        """The words of a question, given as distinct terms; those looked up before, or some of them, are free."""
+        found, doubt, total = self._look_up(terms), smallness(self._count), 0.0
+        worth, held = np.zeros(len(found.places)), found.held.tolist()
+        for term, counts in zip(terms, weights(terms), strict=True):
+            place = found.places[term]
+            holding = background.holding.get(term, 0) + held[place]
+            worth[place] = weight = (1 - doubt * (1 - counts)) * idf(holding, self._count + background.count)
             total += weight
-            if found is not None:
-                rows[found.touched] += weight * found.gain
-                covered[found.rows] += weight
+        rows = _sums(found.touched, worth[found.near] * found.gain, len(self._pool))
+        covered = _sums(found.hits.rows, worth[found.hits.which], len(self._pool))
         return Words(rows, covered / (total or 1.0), total)
 
     def find_each(
-        self, lot: tuple[tuple[str, ...], ...], counting: tuple[tuple[str, ...], ...], background: Background
-    ) -> Iterator[Words]:
-        """What :func:`heard` finds for each of a lot of messages that are part of the background themselves.
+        self,
+        lot: tuple[tuple[str, ...], ...],
+        counting: tuple[tuple[str, ...], ...],
+        background: Background,
+        *,
+        at_once: int,
+    ) -> Iterator[WordsOfEach]:
+        """What :func:`heard` finds for each of a lot of messages of the background itself, ``at_once`` at a time.
 
-        ``lot`` are their terms, ``counting`` those of them that count. The same as one by one, in a fifth of the time:
-        next to none of the terms are known here, and what a term is worth depends on how many hold it alone.
+        ``lot`` are their terms, ``counting`` those of them that count. The same as one by one, much faster: next to
+        none of the terms are known here, and what a term is worth depends on how many hold it alone.
         """
         distinct, counted, whole = _distinct(lot), _flat(counting, lot), _flat(lot, lot)
         known = self._index.postings.known(distinct)
-        found = {term: hits for term, hits in zip(known, self._look_up(known), strict=True) if hits is not None}
-        at = {place: found[term] for place, term in enumerate(distinct) if term in found} if found else {}
-        holding = _held(distinct, background)
-        for place, hits in at.items():
-            holding[place] += len(hits.rows)
+        found = self._look_up([distinct[place] for place in known.tolist()])
+        holding = _held(distinct, background).copy()
+        holding[known] += found.held
         each, which = np.unique(holding, return_inverse=True)
         of = self._count + background.count - 1
         worth, doubt = np.array([idf(held, of) for held in each.tolist()])[which], smallness(self._count)
         prices = counted.prices(worth, doubt)
         totals, wholes = counted.sums(prices), whole.sums(whole.prices(worth, doubt))
-        hit: dict[int, list[tuple[_Found, float]]] = {}
-        for place in np.flatnonzero(np.isin(counted.terms, list(at))).tolist() if at else ():
-            term, message = int(counted.terms[place]), int(counted.messages[place])
-            hit.setdefault(message, []).append((at[term], float(prices[place])))
-        for message, (total, all_of_it) in enumerate(zip(totals.tolist(), wholes.tolist(), strict=True)):
-            rows, covered = np.zeros(len(self._pool)), np.zeros(len(self._pool))
-            for hits, weight in hit.get(message, ()):
-                rows[hits.touched] += weight * hits.gain
-                covered[hits.rows] += weight
-            if message in hit:
-                covered /= total or 1.0
-                if len(counting[message]) < len(lot[message]):
-                    covered *= total / (all_of_it or 1.0)
-            yield Words(rows, covered, all_of_it if len(counting[message]) < len(lot[message]) else total)
+        some = np.array([len(terms) < len(every) for terms, every in zip(counting, lot, strict=True)])
+        share = np.where(some, totals / np.where(wholes, wholes, 1.0), 1.0) / np.where(totals, totals, 1.0)
+        sums = np.where(some, wholes, totals)
+        places = np.full(len(distinct), NOWHERE)
+        places[known] = np.arange(len(known))
+        hitting = np.flatnonzero(places[counted.terms] != NOWHERE)
+        terms, messages, prices = places[counted.terms[hitting]], counted.messages[hitting], prices[hitting]
+        for start in range(0, len(lot), at_once):
+            part = slice(start, min(start + at_once, len(lot)))
+            of_part = slice(*messages.searchsorted((part.start, part.stop)))
+            rows, covered = found.sums(
+                terms[of_part], messages[of_part] - start, prices[of_part], (part.stop - start, len(self._pool))
+            )
+            yield WordsOfEach(rows, covered * share[part, np.newaxis], sums[part])
 
     def sessions(self, terms: Sequence[str]) -> Column:
         """BM25 of the session that each row belongs to, for the same terms."""
-        talk, known = _Sessions(self._index, self._pool), [found for found in self._look_up(terms) if found is not None]
-        for start in range(0, len(known), self._at_once):
-            talk.hear(known[start : start + self._at_once])
-        return talk.by_row()
+        return _Sessions(self._index, self._pool).hear(self._look_up(terms).hits)
 
-    def _look_up(self, terms: Sequence[str]) -> list[_Found | None]:
-        """What each of these terms gives, None where no row of the pool holds it."""
-        fresh = [term for term in terms if term not in self._found]
-        for start in range(0, len(fresh), self._at_once):
-            some = fresh[start : start + self._at_once]
-            hits = self._index.postings.find(some).inside(self._pool)
-            heard, touched, gain = self._lines.hear(hits, len(some))
-            for term, own, near in zip(some, _parts(hits.which, len(some)), _parts(heard, len(some)), strict=True):
-                held = hits.rows[own]
-                found = _Found(held, hits.counts[own], touched[near], gain[near]) if len(held) else None
-                self._found[term] = found
-        return [self._found[term] for term in terms]
+    def _look_up(self, terms: Sequence[str]) -> _Found:
+        """What these terms give, and perhaps others with them, which were looked up before."""
+        if not all(term in self._found.places for term in terms):
+            self._found = self._searched(terms)
+        return self._found
+
+    def _searched(self, terms: Sequence[str]) -> _Found:
+        hits = self._index.postings.find(terms).inside(self._pool)
+        heard = list(self._lines.hear_each(hits, len(terms)))
+        near, touched, gain = (np.concatenate(parts) for parts in zip(*heard, strict=True))
+        held = np.bincount(hits.which, minlength=len(terms))
+        return _Found({term: place for place, term in enumerate(terms)}, hits, held, near, touched, gain)
 
 
 @lru_cache(maxsize=4_096)
@@ -185,8 +200,9 @@ def _flat(some: tuple[tuple[str, ...], ...], lot: tuple[tuple[str, ...], ...]) -
     )
 
 
+@lru_cache(maxsize=16)
 def _held(terms: tuple[str, ...], background: Background) -> NDArray[np.intp]:
-    """How many texts of a background hold each term beside the one it is from."""
+    """How many texts of a background hold each term beside the one it is from. Not to be written to."""
     return np.fromiter((background.holding[term] for term in terms), np.intp, len(terms)) - 1
 
 
@@ -206,17 +222,47 @@ def idf(holding: int, of: int) -> float:
 
 
 class _Found(NamedTuple):
-    """What one term gives: the rows that hold it, the rows that hear it and their gain before its idf."""
+    """What some terms give, flat and in their order.
 
-    rows: NDArray[np.int32]
-    counts: NDArray[np.float32]
+    ``places`` are those of the terms; ``hits`` are the rows that hold them, ``held`` how many do, a term each; ``near``
+    is a term's place for each of the rows ``touched`` that hear it, and ``gain`` is theirs before its idf.
+    """
+
+    places: Mapping[str, int]
+    hits: Hits
+    held: NDArray[np.intp]
+    near: NDArray[np.intp]
     touched: NDArray[np.intp]
     gain: Column
 
+    @classmethod
+    def nothing(cls) -> _Found:
+        """No terms."""
+        none = np.zeros(0, np.intp)
+        return cls({}, Hits(none, np.zeros(0, np.int32), np.zeros(0, np.float32)), none, none, none, np.zeros(0))
 
-def _parts(which: NDArray[np.intp], terms: int) -> Iterator[slice]:
-    """Where each of so many terms is, given the terms of all places in order."""
-    return starmap(slice, pairwise(which.searchsorted(np.arange(terms + 1)).tolist()))
+    def sums(
+        self, terms: NDArray[np.intp], messages: NDArray[np.intp], prices: Column, shape: tuple[int, int]
+    ) -> tuple[Column, Column]:
+        """What terms (by place) of messages say at these prices, by message and row: scores, and what the rows hold."""
+        count, size = len(self.places), shape[0] * shape[1]
+        chosen, near = _spread(self.near, terms, count)
+        scores = _sums(messages[near] * shape[1] + self.touched[chosen], prices[near] * self.gain[chosen], size)
+        chosen, own = _spread(self.hits.which, terms, count)
+        covered = _sums(messages[own] * shape[1] + self.hits.rows[chosen], prices[own], size)
+        return scores.reshape(shape), covered.reshape(shape)
+
+
+def _spread(which: NDArray[np.intp], terms: NDArray[np.intp], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The places of all that belongs to each of some terms, one term behind the other, and whose each is.
+
+    ``which`` are the terms of all places, in order, out of ``count``.
+    """
+    starts = which.searchsorted(np.arange(count + 1))
+    lengths = np.diff(starts)[terms]
+    ends = lengths.cumsum()
+    whose = np.repeat(np.arange(len(terms)), lengths)
+    return np.arange(len(whose)) + (starts[terms] - ends + lengths)[whose], whose
 
 
 class _Lines:
@@ -232,8 +278,19 @@ class _Lines:
         )
         self._damping = _damping(lengths * pool, int(np.count_nonzero(pool)), LENGTH)
 
-    def hear(self, hits: Hits, terms: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Column]:
-        """The terms, in order, with the rows near each of them and what it adds to these."""
+    def hear_each(self, hits: Hits, terms: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Column]]:
+        """The places of the terms, in order, with the rows near each of them and what it adds to these."""
+        at_once = max(_MOST_CELLS // max(self._size, 1), 1)
+        if terms <= at_once:
+            yield self._hear(hits, terms)
+            return
+        for start in range(0, terms, at_once):
+            part = slice(*hits.which.searchsorted((start, start + at_once)))
+            some = Hits(hits.which[part] - start, hits.rows[part], hits.counts[part])
+            which, touched, gain = self._hear(some, min(at_once, terms - start))
+            yield which + start, touched, gain
+
+    def _hear(self, hits: Hits, terms: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Column]:
         before, after = self._previous[hits.rows], self._next[hits.rows]
         has_before, has_after = before != NOWHERE, after != NOWHERE
         shelf = hits.which * self._size
@@ -255,27 +312,26 @@ class _Sessions:
         own = np.where(self._spoken, index.rows["length"], 0)
         lengths = _sums(self._session[self._spoken], own[self._spoken], self._count)
         self._damping = _damping(lengths, self._count, SESSION_LENGTH)
-        self._scores = np.zeros(self._count)
 
-    def hear(self, found: Sequence[_Found]) -> None:
-        rows, counts = np.concatenate([each.rows for each in found]), np.concatenate([each.counts for each in found])
-        spoken = self._spoken[rows]
-        which = np.repeat(np.arange(len(found)), [len(each.rows) for each in found])[spoken]
-        cells = which * self._count + self._session[rows[spoken]]
-        heard = _sums(cells, counts[spoken], len(found) * self._count)
+    def hear(self, hits: Hits) -> Column:
+        """The score of each row's session for the terms that were hit."""
+        spoken = self._spoken[hits.rows]
+        which = hits.which[spoken]
+        terms = int(which[-1]) + 1 if len(which) else 0
+        cells = which * self._count + self._session[hits.rows[spoken]]
+        heard = _sums(cells, hits.counts[spoken], terms * self._count)
         where = np.flatnonzero(heard)
         term = where // max(self._count, 1)
         session = where - term * self._count
-        worth = np.array([idf(holding, self._count) for holding in np.bincount(term, minlength=len(found)).tolist()])
-        np.add.at(self._scores, session, worth[term] * _saturated(heard[where], self._damping[session]))
-
-    def by_row(self) -> Column:
-        return np.asarray(np.append(self._scores, 0.0)[self._session])
+        worth = np.array([idf(holding, self._count) for holding in np.bincount(term, minlength=terms).tolist()])
+        gain = worth[term] * _saturated(heard[where], self._damping[session])
+        return np.asarray(np.append(_sums(session, gain, self._count), 0.0)[self._session])
 
 
-def _sums(places: NDArray[np.integer[Any]], values: NDArray[np.float32], size: int) -> Column:
+def _sums(places: NDArray[np.integer[Any]], values: NDArray[np.floating[Any]], size: int) -> Column:
     """The sum of the values at each place."""
-    return np.bincount(places, values, size).astype(np.float64)
+    # Of no values at all they would be whole numbers.
+    return np.asarray(np.bincount(places, values, size), np.float64)
 
 
 def _damping(lengths: Column, count: int, share: float) -> Column:

@@ -153,13 +153,13 @@ def asks_now(question: str) -> bool:
     return not dates.partial(question)
 
 
-def newer_first(question: str, candidates: Sequence[Contender], told: Mapping[int, Told]) -> tuple[Contender, ...]:
+def newer_first(question: str, candidates: Sequence[Contender], told: Mapping[int, Told]) -> Sequence[Contender]:
     """The candidates, a newer statement right before its older twin with another value.
 
     ``told`` are those that may have a twin, by id. What was moved counts as much as its twin, and says what it gained.
     """
     if not asks_now(question):
-        return tuple(candidates)
+        return candidates
     words = [word for word in query_terms(_PRESENT.sub(" ", question)) if not any(map(str.isdigit, word))]
     asked = _Asked(
         dict(zip(words, weights(words), strict=True)),

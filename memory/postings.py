@@ -117,13 +117,13 @@ class Postings:
             held[which] += part.starts[places + 1] - part.starts[places]
         return [int(rows) for rows in held]
 
-    def known(self, terms: tuple[str, ...]) -> list[str]:
-        """Those of many terms that any row holds, in their order: one look for all of them."""
+    def known(self, terms: tuple[str, ...]) -> NDArray[np.intp]:
+        """The places of those of many terms that any row holds, in their order: one look for all of them."""
         keys = _keys(terms)
         held = np.zeros(len(keys), np.bool_)
         for _, _, part in self._parts:
             held[_found(part, keys)[0]] = True
-        return [terms[place] for place in np.flatnonzero(held).tolist()]
+        return np.flatnonzero(held)
 
     @property
     def nbytes(self) -> int:

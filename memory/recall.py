@@ -228,8 +228,8 @@ class Recall:
         return (fused(first, others) if others else first), hits
 
     async def _ordered(
-        self, owner: Account, question: str, candidates: tuple[Contender, ...], limits: Limits, notes: list[str]
-    ) -> tuple[Contender, ...]:
+        self, owner: Account, question: str, candidates: Sequence[Contender], limits: Limits, notes: list[str]
+    ) -> Sequence[Contender]:
         """The candidates as the reranking model would have them, if there is one."""
         if self._reranker is None or not candidates:
             return candidates

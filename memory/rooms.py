@@ -62,16 +62,38 @@ class Rooms:
         news = {key: sight for key, sight in told.items() if known.get(key) != sight}
         if not news:
             return
-        opened = [key for key in news if key in known and news[key].opens(known[key])]
-        shut = [key for key in news if key in known and known[key].opens(news[key])]
         async with self._db.transaction():
             await self._sights.keep(platform, news)
-            talks = [await self._sights.opened(platform, key, at=at) for key in opened]
-            for key in shut:
+            changes = {key: (known[key], sight) for key, sight in news.items() if key in known}
+            opened = await self._followed(platform, changes, at=at)
+        if opened:
+            self._changed()
+
+    async def moved(self, platform: str, old_key: str, new_key: str, *, at: datetime) -> None:
+        """Who may see the group ``old_key`` is known of ``new_key``, under which it goes on from ``at``.
+
+        What was told of the new key already counts against what was told of the old one, as :meth:`seen` has it.
+        Called before the group has its new key, inside the transaction that gives it.
+        """
+        known = await self._sights.known(platform, (old_key, new_key))
+        if old_key == new_key or old_key not in known:
+            return
+        if new_key in known:
+            await self._followed(platform, {old_key: (known[old_key], known[new_key])}, at=at)
+        else:
+            await self._sights.keep(platform, {new_key: known[old_key]})
+        await self._sights.drop(platform, old_key)
+
+    async def _followed(self, platform: str, changes: Mapping[str, tuple[Sight, Sight]], *, at: datetime) -> bool:
+        """Do what follows of who saw rooms before and sees them now; whether talks were kept to private chats."""
+        talks = 0
+        for key, (before, now) in changes.items():
+            if now.opens(before):
+                talks += await self._sights.opened(platform, key, at=at)
+            if before.opens(now):
                 for number in await self._departures.members(platform, key):
                     await self._departures.leave(await self._accounts.numbered(number), key, at=at)
-        if any(talks):
-            self._changed()
+        return bool(talks)
 
     async def spoke(self, owner: Account, chat: Chat, *, at: datetime) -> None:
         """The owner wrote in a chat at ``at``: if they had left before, they are back."""

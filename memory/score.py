@@ -62,6 +62,7 @@ BOOST: Final = 0.1
 """The most that age, confidence or importance may each change a score, so that none beats relevance."""
 HALF_LIFE_DAYS: Final[Mapping[Kind, float]] = {"event": 180.0, "fact": 365.0}
 """Days after which a memory of a kind counts as half as fresh. Profile lines do not age, nor do words said."""
+_HALF_LIVES: Final = np.array([HALF_LIFE_DAYS.get(kind, 0.0) for kind in KINDS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,11 +304,11 @@ def _overlap(when: Span, asked: Span) -> bool:
 def freshness(index: OwnerIndex, now: datetime) -> Column:
     """The sum of three boosts, each within +-BOOST: age by kind, confidence, importance."""
     columns = index.rows
-    days = np.maximum(now.timestamp() - columns["at"], 0) / 86_400
+    half_lives = _HALF_LIVES[columns["kind"]]
+    ages = np.flatnonzero(half_lives)
     age = np.zeros(len(columns))
-    for kind, half_life in HALF_LIFE_DAYS.items():
-        of_kind = columns["kind"] == KINDS.index(kind)
-        age[of_kind] = 2 * np.exp2(-days[of_kind] / half_life) - 1
+    days = np.maximum(now.timestamp() - columns["at"][ages], 0) / 86_400
+    age[ages] = 2 * np.exp2(-days / half_lives[ages]) - 1
     importance = np.clip(2 * columns["importance"] - 1, -1, 1)
     confidence = np.clip(columns["confidence"] - 1, -1, 0)
     return np.asarray(BOOST * (age + importance + confidence))

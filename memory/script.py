@@ -76,9 +76,20 @@ def fold(character: str) -> str:
     return simple if len(simple) == 1 else character
 
 
+class _Folded(dict[int, str]):
+    """What each character becomes in :func:`folded`, worked out when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        found = self[code] = "".join(fold(part) for part in visible(chr(code)))
+        return found
+
+
+_FOLDED: Final = _Folded()
+
+
 def folded(text: str) -> str:
     """Return a text as compared: NFKC, lower case, simplified Chinese, nothing invisible."""
-    return "".join(fold(part) for character in text for part in visible(character))
+    return text.translate(_FOLDED)
 
 
 def is_han(character: str) -> bool:

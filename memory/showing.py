@@ -33,6 +33,7 @@ COVERED: Final = 0.8
 """Share of a row's terms that those shown from the same source must hold for the row to add nothing."""
 WHOLE_SHARE: Final = 3
 """A long text that was hit is shown whole if it takes no more than this part (1/3) of what is left of the budget."""
+_NO_LETTERS: Final = re.compile(r"[\W_]+")
 _CLAUSE: Final = re.compile(r"[,.;!?，。；！？\n]+")
 
 
@@ -310,4 +311,5 @@ def _without_small_talk(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold())) or text
+    folded = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    return _NO_LETTERS.sub("", folded) or text

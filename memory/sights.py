@@ -41,6 +41,10 @@ class Sights:
             [(platform, key, _written(each)) for key, each in told.items()],
         )
 
+    async def drop(self, platform: str, key: str) -> None:
+        """Know nothing more of who may see the room ``key``: it has another key now."""
+        await self._db.execute("DELETE FROM sights WHERE platform = ? AND key = ?", (platform, key))
+
     async def opened(self, platform: str, key: str, *, at: datetime) -> int:
         """Keep for private chats alone what was said in a room, its threads included, before ``at``.
 

@@ -12,7 +12,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 from statistics import NormalDist
 from typing import Final, Literal, NamedTuple
 
@@ -21,7 +20,7 @@ import numpy.ma
 from numpy.typing import NDArray
 
 from memory.index import OwnerIndex
-from memory.lexical import SATURATION, Background, Words, WordSearch, smallness
+from memory.lexical import SATURATION, Background, Words, WordSearch, WordsOfEach, smallness
 from memory.shipped import Probes
 from memory.vectors import Matrix
 
@@ -284,13 +283,12 @@ def measure(index: OwnerIndex, foreign: Probes, pool: Mask, *, talk: bool = Fals
         both=None,
     )
     bar = _talk_bar if talk else _bar
-    said_of = WordSearch(index, pool).find_each(lot.terms, lot.counting, foreign.background)
+    at_once = max(_MOST_CELLS // max(len(pool), 1), 1)
+    found = WordSearch(index, pool).find_each(lot.terms, lot.counting, foreign.background, at_once=at_once)
     by_words, by_both = _Heights(), _Heights()
     counted = np.log1p(np.array([len(counting) for counting in lot.counting]))
-    step = max(_MOST_CELLS // max(len(pool), 1), 1)
-    for start in range(0, len(lot.terms), step):
-        some = list(islice(said_of, step))
-        part = slice(start, start + len(some))
+    for number, some in enumerate(found):
+        part = slice(number * at_once, (number + 1) * at_once)
         words, terms = _WordsOf.each(some, tells, rows), counted[part]
         by_words.add(words.evidence(ALONE, terms))
         if cosines is not None and bare.cosine is not None and len(seen := cosines[part]):
@@ -307,12 +305,10 @@ class _WordsOf(NamedTuple):
     covered: Column
 
     @classmethod
-    def each(cls, found: Sequence[Words], tells: Mask, rows: int) -> _WordsOf:
+    def each(cls, found: WordsOfEach, tells: Mask, rows: int) -> _WordsOf:
         """Those of these messages."""
-        scores = np.stack([words.rows for words in found])[:, tells]
-        covered = np.stack([words.covered for words in found])[:, tells]
-        highest = np.array([words.highest or 1.0 for words in found])[:, np.newaxis]
-        return cls(_said(scores, covered, highest, rows), covered)
+        covered, highest = found.covered[:, tells], found.highest[:, np.newaxis]
+        return cls(_said(found.rows[:, tells], covered, np.where(highest, highest, 1.0), rows), covered)
 
     def first(self, count: int) -> _WordsOf:
         """Those of the first messages alone."""

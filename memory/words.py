@@ -40,6 +40,7 @@ _PAIR: Final = 2
 _WORD: Final = rf"[^\W_{_CJK}]+"
 _RUN: Final = re.compile(rf"([{_CJK}]+)|({_WORD}(?:[-_./:]{_WORD})*)")
 _PART: Final = re.compile(_WORD)
+_COMPOUND: Final = re.compile(r"(?<=[0-9A-Za-z])[-_./:](?=[0-9A-Za-z])")
 _STEMMER: Final = Stemmer.Stemmer("english")
 
 
@@ -70,6 +71,9 @@ def weights(terms: Sequence[str]) -> list[float]:
 
 
 def _terms(text: str, *, parts_of_ids: bool) -> list[str]:
+    if text.isascii() and not _COMPOUND.search(text):
+        # Most English texts: nothing but words, which are found in half the time.
+        return [_stem(word) for word in _PART.findall(text.lower()) if word not in _STOP]
     found: list[str] = []
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
     for han, word in _RUN.findall(plain.lower()):

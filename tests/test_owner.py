@@ -152,6 +152,7 @@ WITHOUT_OWNER = {
     ("Reserve", "answering"): "marks the reply it is handed, reads nothing",
     ("Journal", "newest_heard"): "returns platform's numbers of messages by chat, no memory",
     ("Moves", "move"): "a group is nobody's own: its chats get another key, no memory is read",
+    ("Rooms", "moved"): "as for seen: a group goes on under another key, no memory is read",
     ("Rooms", "seen"): "who may see a room is nobody's own; memories are kept to private chats, none is read",
     ("Rooms", "removed"): "the bot itself is gone: every member of the group in turn, no memory is read",
     ("Persons", "forget_who_is_who"): "lets go of what is at hand, no memory",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.message import ChatRef, Incoming, Sight, Sighted
+from bot.message import ChatRef, Edited, Incoming, Sight, Sighted, Update
 from memory import model
 from memory.model import Account, Chat
 from tests.conftest import Clock
@@ -172,10 +172,64 @@ async def test_when_a_room_is_closed_to_some_nobody_counts_as_there_until_they_w
         assert "I keep bees" in await house.window(chat=channel)
 
 
+async def test_who_may_see_a_room_is_known_on_when_it_gets_another_key(data_dir: Path, clock: Clock) -> None:
+    new = "guild:900/8"
+    async with housed(data_dir / "m.db", clock) as house:
+        await seen(house, STAFF)
+        await house.hear("I am allergic to pollen", chat=await room(house))
+        assert await house.memory.moved("test", KEY, new)
+        assert not await house.memory.moved("test", KEY, new)
+        await house.reopen()
+        assert await recalled(house, await room(house, new)) == ["I am allergic to pollen"]
+        await seen(house, ALL, new)
+        assert await recalled(house, await room(house, new)) == await house.known(room=await room(house, new)) == []
+        assert await house.window(chat=await room(house, new)) == []
+        assert await recalled(house, house.chat) == ["I am allergic to pollen"]
+        # The key it left says nothing of it any more.
+        await house.hear("I am allergic to nuts", chat=await room(house, new))
+        await seen(house, TWO)
+        await seen(house, ALL)
+        assert await recalled(house, await room(house, new)) == ["I am allergic to nuts"]
+
+
+async def test_a_room_that_moves_before_anything_is_said_there_keeps_who_may_see_it(
+    data_dir: Path, clock: Clock
+) -> None:
+    new = "guild:900/8"
+    async with housed(data_dir / "m.db", clock) as house:
+        await seen(house, STAFF)
+        assert not await house.memory.moved("test", KEY, new)
+        await house.hear("I am allergic to pollen", chat=await room(house, new))
+        await seen(house, ALL, new)
+        assert await house.known(room=await room(house, new)) == []
+
+
+@pytest.mark.parametrize(
+    ("now", "old", "young"), [(ALL, [], ["nuts"]), (STAFF, [], ["nuts"]), (TWO, ["pollen"], ["nuts"])]
+)
+async def test_what_was_told_of_the_new_key_already_counts_against_the_old_one(
+    data_dir: Path, clock: Clock, now: model.Sight, old: list[str], young: list[str]
+) -> None:
+    new = "guild:900/8"
+    async with housed(data_dir / "m.db", clock) as house:
+        other = await bo(house)
+        await seen(house, TWO)
+        await house.hear("I am allergic to pollen", chat=await room(house))
+        await seen(house, now, new)
+        early = await house.memory.chat(other, new, private=False)
+        await house.hear("I am allergic to nuts", owner=other, chat=early)
+        await house.memory.moved("test", KEY, new)
+        here = await room(house, new)
+        known = [text.rpartition(" ")[2] for text in await house.known(room=here)]
+        theirs = [entry.text.rpartition(" ")[2] for entry in await house.memory.known(other, room=here, now=clock())]
+        assert (known, theirs) == (old, young)
+        assert await house.known() == ["I am allergic to pollen"]
+
+
 # ---- through the conversation ----------------------------------------------------------------------------
 
 
-async def hand_in(talk: Talk, update: Incoming | Sighted) -> Screen:
+async def hand_in(talk: Talk, update: Update) -> Screen:
     screen = Screen()
     await talk.app.conversation.submit(update, screen)
     await talk.app.conversation.idle()
@@ -204,3 +258,35 @@ async def test_no_request_for_an_opened_channel_holds_what_was_said_before(data_
         assert "pollen" not in server.chats[-1].prompt
         await talk.say("What am I allergic to?", chat="dm:1001")
         assert "pollen" in server.chats[-1].prompt
+
+
+async def test_what_was_said_in_an_opened_channel_is_not_answered_again_there(data_dir: Path, clock: Clock) -> None:
+    server_of = ChatRef(PLATFORM, "guild:900", private=False)
+
+    def sighted(sight: Sight) -> Sighted:
+        return Sighted(server_of, {KEY: sight}, clock.advance(seconds=5))
+
+    def said(text: str, id_: str, *, thread: str | None = None) -> Incoming:
+        place = ChatRef(PLATFORM, KEY, private=False, thread=thread)
+        return Incoming(place, "1001", "Mara", id_, text, clock.advance(seconds=5))
+
+    async with OpenAIServer() as server, talking(data_dir, clock, server) as talk:
+        server.on(reply="Get well.")
+        await hand_in(talk, sighted(Sight(everybody=False, by=frozenset({"role:1"}))))
+        for thread in (None, "t1"):
+            await hand_in(talk, said("I am allergic to pollen", f"m{thread}", thread=thread))
+            assert "Get well." in (await hand_in(talk, said("/retry", f"r{thread}", thread=thread))).replies[-1].text
+        asked = len(server.chats)
+        await hand_in(talk, sighted(Sight(everybody=True)))
+        for thread in (None, "t1"):
+            refused = await hand_in(talk, said("/retry", f"again{thread}", thread=thread))
+            assert [reply.text for reply in refused.replies] == [
+                "There is no message of yours here that I could answer again."
+            ]
+            changed = said("I am allergic to birch", f"m{thread}", thread=thread)
+            await hand_in(talk, Edited(changed, clock.advance(seconds=5)))
+        assert len(server.chats) == asked
+        await hand_in(talk, said("How are you?", "m2"))
+        await hand_in(talk, said("/retry", "r2"))
+        assert len(server.chats) == asked + 2
+        assert "allergic" not in server.chats[-1].prompt

@@ -17,13 +17,13 @@ from bot.bench.smalltalk import SMALL_TALK
 from bot.embedders import LocalEmbedder
 from memory.index import OwnerIndex
 from memory.judge import Judged, Limits, clues, judge
-from memory.lexical import Words
+from memory.lexical import Words, WordSearch
 from memory.lexicon import asks_memory, personal
 from memory.model import Span
 from memory.ports import Vector
 from memory.score import Question, rank
 from memory.shipped import Probes, packed, probe_texts, probes, shipped_texts, shipped_vectors, told_texts
-from memory.threshold import GROWTH, NOTHING_BELOW, TALK_NOTHING_BELOW, Bar, Clues, Curve, Null, measure
+from memory.threshold import GROWTH, NOTHING_BELOW, TALK_NOTHING_BELOW, Bar, Clues, Curve, Null, heard, measure
 from memory.words import query_terms
 from tests.labelled import FIRST_DAYS, FOREIGN, OWN, STATEMENTS
 from tests.units import PRIVATE_ROOM, START, known, said
@@ -156,12 +156,12 @@ def test_the_symptoms_of_an_allergy_are_found_in_full() -> None:
 
 def test_a_character_of_another_word_speaks_for_no_row() -> None:
     ask = asking(memory_of(["我最怕坐过山车", "我弟弟在成都读研究生", "我养了两只仓鼠"], vectors=False), vectors=False)
-    assert ask("我有什么过敏症状", "zh").candidates == ()
+    assert not ask("我有什么过敏症状", "zh").candidates
 
 
 @pytest.mark.parametrize("question", ["法国的首都是哪里", "写一首关于秋天的诗"])
 def test_what_has_nothing_to_do_with_the_person_recalls_nothing(question: str) -> None:
-    assert asking(remembered("zh"))(question, "zh").candidates == ()
+    assert not asking(remembered("zh"))(question, "zh").candidates
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 5])
@@ -357,6 +357,30 @@ def test_the_curve_of_foreign_questions_is_wider_and_nearer_the_larger_the_memor
 
 def pool_of(size: int) -> NDArray[np.bool_]:
     return np.ones(size, dtype=bool)
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("statements", ["zh", "en"])
+@pytest.mark.parametrize("size", [1, 7, 32])
+@pytest.mark.parametrize("talk", [False, True])
+def test_many_messages_at_once_find_what_each_of_them_finds(
+    language: str, statements: str, size: int, *, talk: bool
+) -> None:
+    index, foreign = remembered(statements, size, vectors=False), shipped(language, vectors=False)
+    pool = pool_of(len(index.rows))
+    pool[size // 2 : size // 2 + size // 10] = False
+    lot = foreign.talk if talk else foreign.asked
+    for at_once in (7, len(lot.terms)):
+        search = WordSearch(index, pool)
+        found = list(search.find_each(lot.terms, lot.counting, foreign.background, at_once=at_once))
+        assert [len(some.rows) for some in found[:-1]] == [at_once] * (len(found) - 1)
+        rows, covered, idf = (np.concatenate([some[part] for some in found]) for part in range(3))
+        for place, (terms, counting) in enumerate(zip(lot.terms, lot.counting, strict=True)):
+            alone = heard(WordSearch(index, pool), counting, terms, foreign.others(terms))
+            np.testing.assert_allclose(rows[place], alone.rows, rtol=1e-9)
+            np.testing.assert_allclose(covered[place], alone.covered, rtol=1e-9)
+            assert idf[place] == pytest.approx(alone.idf)
+    assert covered.any() or language != statements or size == 1
 
 
 @pytest.mark.parametrize(

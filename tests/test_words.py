@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.script import fold, folded, visible
 from memory.words import PART, query_terms, terms, weights
 
 
@@ -76,3 +77,13 @@ def test_a_character_counts_whole_only_where_it_is_a_word(question: str, whole: 
     found = query_terms(question)
     assert {term for term, counts in zip(found, weights(found), strict=True) if counts == 1} == whole
     assert set(weights(found)) <= {1.0, PART}
+
+
+@given(st.text(st.characters(codec="ascii"), max_size=40))
+def test_a_text_of_plain_letters_is_read_as_it_is_beside_others(text: str) -> None:
+    assert terms(f"{text} \u00e9") == [*terms(text), "\u00e9"]
+
+
+@given(st.text(max_size=40))
+def test_a_text_is_folded_sign_by_sign(text: str) -> None:
+    assert folded(text) == "".join(fold(part) for character in text for part in visible(character))

@@ -11,7 +11,7 @@ from memory.dates import chinese, english
 from memory.dates.grammar import named
 from memory.dates.lexer import fold
 from memory.dates.mention import framed, mentions
-from memory.dates.reading import Text, constructions
+from memory.dates.reading import constructions, taken_apart
 from memory.dates.recurring import occurrences
 from memory.dates.tense import planned
 from memory.model import Span
@@ -93,7 +93,7 @@ def asked(question: str, *, now: datetime, zone: str) -> tuple[Span, ...]:
 
 def partial(question: str) -> tuple[PartialDate, ...]:
     """The days, months and years that a question names by their own names ("May 2", 2024年4月), in order."""
-    names = (named(values) for values in constructions(Text(question)))
+    names = (named(values) for values in constructions(taken_apart(question)))
     return tuple(PartialDate(*name) for name in names if any(piece is not None for piece in name))
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from memory.dates.frame import Frame, Lean
-from memory.dates.reading import Reading, Text, readings
+from memory.dates.reading import Reading, readings, taken_apart
 from memory.model import Span
 
 MOST_MENTIONS: Final = 2000
@@ -59,7 +59,7 @@ def mentions(text: str, *, at: datetime, zone: str, lean: Lean = "none") -> list
     Raises ValueError for a naive ``at`` and ZoneInfoNotFoundError for an unknown zone.
     """
     frame = framed(at, zone, lean)
-    return [spanned(text, reading, zone) for reading in islice(readings(Text(text), frame), MOST_MENTIONS)]
+    return [spanned(text, reading, zone) for reading in islice(readings(taken_apart(text), frame), MOST_MENTIONS)]
 
 
 def until(text: str, *, at: datetime, zone: str) -> datetime | None:
@@ -68,7 +68,7 @@ def until(text: str, *, at: datetime, zone: str) -> datetime | None:
     "until Friday" and 周五回来 hold all Friday, "before Friday" and "until 3pm" only up to it. Arguments and
     errors are those of :func:`mentions`.
     """
-    frame, parsed = framed(at, zone, "future"), Text(text)
+    frame, parsed = framed(at, zone, "future"), taken_apart(text)
     found = list(islice(readings(parsed, frame), MOST_MENTIONS))
     for reading in found:
         end = _ending(parsed.folded, reading)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from memory.dates import frame as f
@@ -104,6 +105,12 @@ class Text:
             return values
         part = implied(values["clock"].hour, *self.around(start, end))
         return values if part is None else {**values, "part": part}
+
+
+@lru_cache(maxsize=16)
+def taken_apart(text: str) -> Text:
+    """A text taken apart into time words; the last ones are kept, for a message is read for more than one purpose."""
+    return Text(text)
 
 
 Found = tuple[Reading | None, int]

@@ -14,7 +14,7 @@ from memory.dates.frame import Frame, Instant, day
 from memory.dates.grammar import at_time, named, spelled
 from memory.dates.lexeme import Every, Token
 from memory.dates.mention import framed
-from memory.dates.reading import Text
+from memory.dates.reading import Text, taken_apart
 from memory.model import Span
 
 MOST_OCCURRENCES: Final = 1000
@@ -73,7 +73,7 @@ def recurrence(text: str, *, at: datetime, zone: str) -> Span | None:
     expanded in ``zone`` (IANA). A birthday or anniversary with its day comes round every year. How often
     without when ("three times a week") is no rule. Raises as :func:`memory.dates.mention.mentions` does.
     """
-    frame, parsed = framed(at, zone, "none"), Text(text)
+    frame, parsed = framed(at, zone, "none"), taken_apart(text)
     words = _words(parsed)
     if not words:
         return None
