@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -286,7 +287,10 @@ async def test_what_was_said_in_an_opened_channel_is_not_answered_again_there(da
             changed = said("I am allergic to birch", f"m{thread}", thread=thread)
             await hand_in(talk, Edited(changed, clock.advance(seconds=5)))
         assert len(server.chats) == asked
-        await hand_in(talk, said("How are you?", "m2"))
+        await hand_in(talk, said("What am I allergic to?", "m2"))
         await hand_in(talk, said("/retry", "r2"))
         assert len(server.chats) == asked + 2
-        assert "allergic" not in server.chats[-1].prompt
+        # What a message says after an edit stays where the message was said, too.
+        assert not re.search("birch|pollen", server.chats[-1].prompt)
+        await talk.say("What am I allergic to?", chat="dm:1001")
+        assert "birch" in server.chats[-1].prompt

@@ -740,6 +740,7 @@ class World:
         place, message = found
         old = self.oracle.found(message.text)
         new = self.oracle.said(place.account, place.room, private=place.private)
+        new.room = old[0].room  # The line stays where it was said, be that before the room was opened.
         self.threads.add((new.word, place.thread))
         text = self.saying(new)
         changed = Incoming(message.chat, message.user_id, message.name, message.message_id, text, message.at)
