@@ -159,7 +159,7 @@ class Answering:
         session = await self._sessions.touch(owner, chat, line.at, answers=line.answers)
         if begun is not None and (
             await self._stores.promises.deleted_since(owner, begun)
-            or await self._forgotten_by_another(owner, session, line)
+            or await self._forgotten_by_another(owner, session, said.get(line.answers or 0))
         ):
             line = replace(line, text="", kind="command", tokens=0)
         (reply,) = await self._stores.journal.add(owner, chat, session, [line])
@@ -242,10 +242,11 @@ class Answering:
         await self._stores.journal.erase(owner, lines)
         await self._stores.embeddings.sweep(owner)
 
-    async def _forgotten_by_another(self, owner: Account, session: int, reply: Line) -> bool:
+    async def _forgotten_by_another(self, owner: Account, session: int, asked: Message | None) -> bool:
         """Whether another member of a group forgot something while a reply was made: it may rest on that."""
-        asked = await self._stores.journal.lines(owner, [reply.answers or 0])
-        return any([await self._echoes.forgotten_meanwhile(owner, session, since=line.at) for line in asked.values()])
+        if asked is None or asked.fleeting:
+            return False
+        return await self._echoes.forgotten_meanwhile(owner, session, since=asked.at)
 
     async def _settle(
         self, owner: Account, reply: Message, answers: int, *, delivered: bool, also: Sequence[int]

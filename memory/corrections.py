@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Final
 
 from memory.db import Database
 from memory.doubts import Doubt, Doubts, Holds
+from memory.entries import any_doubted
 from memory.lists import Listed, Lists
 from memory.model import Account, Chat, Entry, ProfileLine
 from memory.reasons import Explained, Reasons, rests_on_memory
@@ -127,12 +127,9 @@ class Corrections:
 
     async def doubt(self, owner: Account, chat: Chat, *, now: datetime) -> Doubt | None:
         """What the owner is to be asked about behind an answer in ``chat``: one thing, once, never in a group."""
-        if not chat.private or not await self._db.together(partial(self._any_doubted, owner)):
+        if not chat.private or not await any_doubted(self._db, owner, self._stores.entries):
             return None
         return next(iter(await self._doubts.open(owner, now=now)), None)
-
-    async def _any_doubted(self, owner: Account) -> bool:
-        return any([await store.doubted(owner) for store in self._stores.entries])
 
     async def asked(self, owner: Account, doubt: Doubt, *, at: datetime) -> None:
         """Note, in the transaction that journals the answer, that the owner is asked. Raises AlreadyAskedError."""

@@ -167,15 +167,6 @@ class EntryStore(ABC, Generic[E]):
             (sure, id_, owner.first_id, owner.last_id),
         )
 
-    async def doubted(self, owner: Account) -> bool:
-        """Whether any open memory was said unsurely against another one, and nobody was asked about it."""
-        rows = await self._db.fetch(
-            f"SELECT 1 FROM {self.table} WHERE doubts IS NOT NULL AND id BETWEEN ? AND ? AND asked_at IS NULL"
-            " AND retired_at IS NULL AND hidden_by IS NULL LIMIT 1",
-            (owner.first_id, owner.last_id),
-        )
-        return bool(rows)
-
     async def vouch(self, owner: Account, id_: int, confidence: float) -> None:
         """Set how sure a memory is, by the word of its owner."""
         await self._db.execute(
@@ -500,3 +491,17 @@ def _provenance(row: Row, citations: tuple[Citation, ...]) -> Provenance:
         ended_by=row["ended_by"],
         cold_at=moment(row["cold_at"]),
     )
+
+
+async def any_doubted(db: Database, owner: Account, stores: Iterable[EntryStore[Any]]) -> bool:
+    """Whether any open memory in ``stores`` was said unsurely against another one, and nobody was asked about it.
+
+    One query for all of them: this is asked behind every answer.
+    """
+    doubted = " OR ".join(
+        f"EXISTS (SELECT 1 FROM {store.table} WHERE doubts IS NOT NULL AND id BETWEEN :lo AND :hi AND asked_at IS NULL"
+        " AND retired_at IS NULL AND hidden_by IS NULL)"
+        for store in stores
+    )
+    rows = await db.fetch(f"SELECT {doubted} AS found", {"lo": owner.first_id, "hi": owner.last_id})
+    return bool(rows[0]["found"])

@@ -93,9 +93,12 @@ class Waits:
 
     async def remove(self, owner: Account, messages: Iterable[int]) -> int:
         """Have these lines wait no more; returns how many did."""
+        chosen = list(messages)
+        if not chosen:
+            return 0
         return await self._db.execute(
             "DELETE FROM waiting WHERE id IN (SELECT value FROM json_each(?)) AND id BETWEEN ? AND ?",
-            (json.dumps(list(messages)), owner.first_id, owner.last_id),
+            (json.dumps(chosen), owner.first_id, owner.last_id),
         )
 
     async def rewrite(self, owner: Account, message: int, shown: Iterable[str]) -> None:
