@@ -184,7 +184,9 @@ class Forgetting:
             beside = [m for m in concealed if chat.private or m.chat == chat.no]
             lines, hidden_lines = [[m.id for m in await holding(asked.query, lot)] for lot in (here, beside)]
             return _Found(named, lines, also, hidden_lines)
-        places = await self._stores.journal.places(owner, _cited([*shown, *hidden]))
+        places = await self._stores.journal.places(owner, _cited([*entries, *hidden]))
+        # What was said here before more people could see the chat is used in private alone, and goes with its words.
+        shown = [e for e in entries if covers(e.provenance.audience, chat.audience) or _only_in(chat, e, places)]
         if scope.kind == "last":
             return _last(chat, shown, [m for m in here if m.chat == chat.no], places)
         bounds = _Bounds(scope, chat, places)
@@ -420,6 +422,11 @@ class _Bounds:
         known = {self.places[c.message].chat for c in citations if c.message in self.places}
         # Of what the journal has dropped with time only the audience tells where it was said.
         return known == {self.chat.no} or (not known and entry.provenance.audience == self.chat.audience)
+
+
+def _only_in(chat: Chat, entry: Entry, places: Mapping[int, Place]) -> bool:
+    """Whether all that a memory rests on was said in a chat, as far as the journal still has it."""
+    return {places[c.message].chat for c in entry.provenance.citations if c.message in places} == {chat.no}
 
 
 def _last(chat: Chat, shown: Sequence[Entry], here: Sequence[Message], places: Mapping[int, Place]) -> _Found:

@@ -173,6 +173,23 @@ async def test_when_a_room_is_closed_to_some_nobody_counts_as_there_until_they_w
         assert "I keep bees" in await house.window(chat=channel)
 
 
+@pytest.mark.parametrize("words", ["here", "last", "since 2020-01-01"])
+async def test_what_was_remembered_of_an_opened_room_is_forgotten_with_its_words(
+    data_dir: Path, clock: Clock, words: str
+) -> None:
+    async with housed(data_dir / "m.db", clock) as house:
+        channel = await room(house)
+        await house.hear("I am allergic to milk")
+        await seen(house, STAFF)
+        await house.hear("I am allergic to pollen", chat=channel)
+        await seen(house, ALL)
+        plan = await house.memory.plan_forgetting(house.owner, channel, words, now=clock())
+        assert plan is not None
+        assert [entry.text for entry in plan.entries] == ["I am allergic to pollen"]
+        await house.memory.forget(house.owner, plan.offer, picks=None, now=clock())
+        assert await house.known() == ["I am allergic to milk"]
+
+
 async def test_who_may_see_a_room_is_known_on_when_it_gets_another_key(data_dir: Path, clock: Clock) -> None:
     new = "guild:900/8"
     async with housed(data_dir / "m.db", clock) as house:
