@@ -213,7 +213,10 @@ def _distinct(lot: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
 
 def neighbour(index: OwnerIndex, values: Column, side: Literal["previous", "next"], missing: float) -> Column:
     """The values of each row's neighbour on one side, ``missing`` where there is none."""
-    return np.asarray(np.append(values, missing)[index.rows[side]])
+    # The place of NOWHERE is the last.
+    held = np.empty(len(values) + 1)
+    held[:-1], held[-1] = values, missing
+    return np.asarray(held[index.rows[side]])
 
 
 def idf(holding: int, of: int) -> float:
