@@ -109,6 +109,7 @@ def _level(index: OwnerIndex, question: Question, null: Null, foreign: Probes, l
 
 def _every_second(lot: Lot, first: int) -> Lot:
     """Half of a lot; without vectors when one of its messages has none."""
-    whole = lot.vectors is not None and len(lot.vectors) == len(lot.terms)
-    vectors = lot.vectors[first::2] if lot.vectors is not None and whole else None
-    return Lot(lot.terms[first::2], lot.counting[first::2], vectors)
+    vectors, usual = lot.vectors, lot.usual
+    if vectors is None or usual is None or len(vectors) < len(lot.terms):
+        return Lot(lot.terms[first::2], lot.counting[first::2])
+    return Lot(lot.terms[first::2], lot.counting[first::2], vectors[first::2], usual[first::2])

@@ -44,11 +44,15 @@ _SHARED: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Lot:
-    """Messages by their terms and, of these, the ones that count; ``vectors`` are (n, d), None without an embedder."""
+    """Messages by their terms and, of these, the ones that count; ``vectors`` are (n, d), None without an embedder.
+
+    ``usual`` is the mean of :meth:`Probes.usual` for each message that has a vector.
+    """
 
     terms: tuple[tuple[str, ...], ...]
     counting: tuple[tuple[str, ...], ...]
     vectors: Matrix | None = None
+    usual: Column | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +80,6 @@ class Probes:
             return None
         cosines = self.told @ vector
         return float(cosines.mean()), float(cosines.std())
-
-    def usuals(self, lot: Lot) -> Column:
-        """The mean of :meth:`usual` for each message of a lot that has a vector."""
-        if lot.vectors is None or self.told is None:
-            return np.zeros(len(lot.terms))
-        return np.asarray((lot.vectors @ self.told.T).mean(axis=1), dtype=np.float64)
 
 
 @cache
@@ -125,7 +123,14 @@ def probes(language: str, vectors: Matrix | None = None) -> Probes:
     if not len(asked) or not len(told):
         return bare
     said = np.concatenate((told, talk)) if len(talk) else None
-    return replace(bare, asked=replace(bare.asked, vectors=asked), talk=replace(bare.talk, vectors=said), told=told)
+    return replace(bare, asked=_with(bare.asked, asked, told), talk=_with(bare.talk, said, told), told=told)
+
+
+def _with(lot: Lot, vectors: Matrix | None, told: Matrix) -> Lot:
+    """A lot with its vectors, and with what they have with those of any statement."""
+    if vectors is None:
+        return lot
+    return replace(lot, vectors=vectors, usual=np.asarray((vectors @ told.T).mean(axis=1), dtype=np.float64))
 
 
 @cache

@@ -274,7 +274,8 @@ def measure(index: OwnerIndex, foreign: Probes, pool: Mask, *, talk: bool = Fals
     """
     lot = foreign.talk if talk else foreign.asked
     tells, rows = telling(index, pool), int(np.count_nonzero(pool))
-    cosines, usual = _lot_cosines(index, lot.vectors, tells), foreign.usuals(lot)
+    cosines = _lot_cosines(index, lot.vectors, tells)
+    usual = np.zeros(len(lot.terms)) if lot.usual is None else lot.usual
     bare = Null(
         rows=rows,
         vectors=0 if lot.vectors is None else len(index.vectors),
@@ -353,7 +354,7 @@ def _bar(heights: _Heights) -> Bar:
     rows = heights.rows
     return Bar(
         best=_widened(_curve(np.concatenate(heights.best), 0.0), rows),
-        floor=float(np.quantile(np.concatenate(heights.further_down), USUAL_ITEM + USUAL_MORE * smallness(rows))),
+        floor=_quantile(np.sort(np.concatenate(heights.further_down)), USUAL_ITEM + USUAL_MORE * smallness(rows)),
         likely=LIKELY_FROM + smallness(rows) * (1 - LIKELY_FROM),
         beside=BESIDE_MOST * smallness(rows),
     )
@@ -367,8 +368,17 @@ def _lot_cosines(index: OwnerIndex, vectors: Matrix | None, pool: Mask) -> Colum
 
 
 def _curve(values: Column, least: float) -> Curve:
-    low, middle, high = np.quantile(values, (0.5 - _HALF, 0.5, 0.5 + _HALF))
-    return Curve(float(middle), float(max((high - low) / 2, least)))
+    order = np.sort(values)
+    low, middle, high = (_quantile(order, share) for share in (0.5 - _HALF, 0.5, 0.5 + _HALF))
+    return Curve(middle, max((high - low) / 2, least))
+
+
+def _quantile(order: Column, share: float) -> float:
+    """The value below which a share of sorted values lies, as numpy's, which takes twenty times as long for so few."""
+    place = (len(order) - 1) * share
+    below, above = float(order[int(place)]), float(order[min(int(place) + 1, len(order) - 1)])
+    rest = place - int(place)
+    return above - (above - below) * (1 - rest) if rest >= 0.5 else below + (above - below) * rest  # noqa: PLR2004
 
 
 def _widened(probes: Curve, rows: int) -> Curve:
