@@ -54,8 +54,8 @@ READ_AT_ONCE: Final = 32
 CONTEXT_CHARACTERS: Final = 400
 """Most that is taken of the turns before a question that needs them."""
 AT_ONCE: Final = 2
-"""Recalls at work at a time; the loop's lag is that times the work of one (NUMBERS, section 6). More are no faster:
-one is worked on while another one reads."""
+"""Recalls worked on at a time; the loop's lag is that times the work of one (NUMBERS, section 6). What waits for the
+file is not among them: however many do, they are answered together."""
 SCORED: Final = 10
 """Rows scored in the time in which one is made ready: they are columns by then. A thousand take 1.5 ms in all."""
 
@@ -153,10 +153,10 @@ class Recall:
         candidates = judged.candidates
         if not options.by_words:
             candidates = await self._ordered(owner, question, candidates, limits, notes)
+        reading = partial(self._first_read, owner, candidates, room=room, now=now)
+        always_read, first = await self._stores.db.together(reading)
         async with self._at_once:
             shelf = self.shelf(owner, options, settled=not judged.fused)
-            reading = partial(self._first_read, owner, candidates, room=room, now=now)
-            always_read, first = await self._stores.db.together(reading)
             if newer.TERM not in options.without:
                 candidates = newer.newer_first(question, candidates, _told(owner, first))
             left_out = _fill(shelf, always_read, within=ALWAYS_TOKENS)
@@ -299,7 +299,7 @@ class Recall:
             vector = await self._vector(asker, search, notes)
         async with self._at_once:
             asked = self._ready(asker, question, search, vector, now=limits.now, without=options.without)
-            return await self._judge(owner, asked, limits)
+        return await self._judge(owner, asked, limits)
 
     def _ready(
         self,
@@ -346,7 +346,8 @@ class Recall:
         return None
 
     async def _judge(self, owner: Account, asked: _Asked, limits: Limits) -> tuple[Judged, LongHits]:
-        async with self._indexes.of(owner) as index:
+        # In this order: who has a turn never waits for somebody who has an index.
+        async with self._indexes.of(owner) as index, self._at_once:
             question, foreign, null = asked.question, asked.foreign, None
             if limits.threshold:
                 null = await self.measured.null(

@@ -23,6 +23,9 @@ PLATFORM: Final = "bench"
 TOLD_SECONDS: Final = APOLOGY_EVERY.total_seconds()
 """How long a person who was told that there is too much to do is not told again."""
 
+BATCH: Final = 100
+"""Messages handed in together at most; Telegram's poll gives no more."""
+
 Fate = Literal["answered", "obeyed", "refused", "failed"]
 """What became of a message: answered by the model, obeyed, answered that there is too much to do, or that it failed."""
 
@@ -44,7 +47,7 @@ class Told:
 class Hall:
     """An adapter and its judge.
 
-    Messages are handed in one after the other, as a platform that is polled does it.
+    What has come meanwhile is handed in together, as an adapter that polls does it: of one person in order.
     """
 
     script: Iterator[Due]
@@ -72,21 +75,36 @@ class Hall:
         await seen()
         # Before anything is looked at: what the judge has to remember is no growth of the bot's.
         script = [Told(due) for due in self.script]
-        queue: asyncio.Queue[Told | None] = asyncio.Queue()
+        queue: asyncio.Queue[Told] = asyncio.Queue()
         self.began = time.perf_counter()
         self.up.set()
         writing = asyncio.create_task(self._write(script, queue))
         try:
-            while (told := await queue.get()) is not None:
-                assert told.sink is not None
-                await submit(_incoming(told.due), told.sink)
-                self.submitted += 1
+            while self.submitted < len(script):
+                batch = [await queue.get()]
+                while len(batch) < BATCH and not queue.empty():
+                    batch.append(queue.get_nowait())
+                await self._hand_over(batch, submit)
             self.written.set()
             await asyncio.Event().wait()
         finally:
             writing.cancel()
 
-    async def _write(self, script: Sequence[Told], queue: asyncio.Queue[Told | None]) -> None:
+    async def _hand_over(self, batch: Sequence[Told], submit: Submit) -> None:
+        """Hand in a batch: one person's messages one after the other, different people's together."""
+
+        async def in_order(some: Sequence[Told]) -> None:
+            for told in some:
+                assert told.sink is not None
+                await submit(_incoming(told.due), told.sink)
+                self.submitted += 1
+
+        by_person: dict[int, list[Told]] = {}
+        for told in batch:
+            by_person.setdefault(told.due.sign[0], []).append(told)
+        await asyncio.gather(*map(in_order, by_person.values()))
+
+    async def _write(self, script: Sequence[Told], queue: asyncio.Queue[Told]) -> None:
         """Have people write by the clock, however far behind whoever answers is."""
         for told in script:
             if (left := self.began + told.due.at - time.perf_counter()) > 0:
@@ -96,7 +114,6 @@ class Hall:
             queue.put_nowait(told)
             self.longest_queue = max(self.longest_queue, queue.qsize())
         self.due_over.set()
-        queue.put_nowait(None)
 
     async def notify(self, chat: ChatRef, reply: Reply) -> None:
         """Nobody is written to unasked here."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby, takewhile
 from typing import Any, Final
 
 from telegram import Bot
@@ -41,7 +42,11 @@ Take = Callable[[TelegramUpdate], Awaitable[None]]
 
 
 class Poller:
-    """Fetches updates in order. ``look_ahead`` sees each of a batch before ``take`` gets the first."""
+    """Fetches updates in order. ``look_ahead`` sees each of a batch before ``take`` gets the first.
+
+    Messages of one chat are taken one after the other, and those of different chats that come in one batch together:
+    so they share what it costs to write them down. Whatever else comes is taken by itself, in its place.
+    """
 
     def __init__(self, bot: Bot, connection: PollRequest, pace: Pace) -> None:
         self._bot = bot
@@ -54,7 +59,7 @@ class Poller:
         """Whether the last poll succeeded."""
 
     async def run(self, look_ahead: Callable[[TelegramUpdate], None], take: Take) -> None:
-        """Poll until cancelled, then finish the update in hand and confirm it.
+        """Poll until cancelled, then finish the updates in hand and confirm them.
 
         Raises AdapterError when the token is refused or another process keeps polling with it.
         """
@@ -64,8 +69,8 @@ class Poller:
                 batch = await self._next_batch()
                 for update in batch:
                     look_ahead(update)
-                for update in batch:
-                    await whole(self._hand_over(update, take))
+                for some in _together(batch):
+                    await self._hand_over(some, take)
         finally:
             await self._confirm()
 
@@ -76,9 +81,37 @@ class Poller:
             _log.warning("A webhook was set for this bot. It is removed now, since the bot is to poll.")
             await insist(self._bot.delete_webhook, tempo, on="the removal of the webhook")
 
-    async def _hand_over(self, update: TelegramUpdate, take: Take) -> None:
-        await take(update)
-        self._offset = update.update_id + 1
+    async def _hand_over(self, updates: Sequence[TelegramUpdate], take: Take) -> None:
+        """Have updates taken; those before the first that could not be, and no other, will be confirmed.
+
+        What is taken behind that one comes again, and is known by its id. When this is cancelled what is in hand is
+        finished. Raises what ``take`` raised.
+        """
+        taken: set[int] = set()
+        ending = asyncio.Event()
+
+        async def in_order(some: Sequence[TelegramUpdate]) -> None:
+            for update in some:
+                if ending.is_set():
+                    return
+                await take(update)
+                taken.add(update.update_id)
+
+        by_chat: dict[int | None, list[TelegramUpdate]] = {}
+        for update in updates:
+            by_chat.setdefault(update.message.chat.id if update.message is not None else None, []).append(update)
+        tasks = [asyncio.ensure_future(in_order(some)) for some in by_chat.values()]
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            ending.set()
+            await asyncio.wait(tasks)
+            raise
+        finally:
+            for update in takewhile(lambda update: update.update_id in taken, updates):
+                self._offset = update.update_id + 1
+        for task in tasks:
+            task.result()
 
     async def _next_batch(self) -> Sequence[TelegramUpdate]:
         """Poll once with success; until then faults are waited out."""
@@ -133,6 +166,23 @@ class Poller:
             with suppress(TelegramError, TimeoutError):  # then it comes again, and is known by its id
                 async with asyncio.timeout(_CONFIRM_SECONDS):
                     await self._bot.get_updates(offset=self._offset, timeout=0, limit=1, allowed_updates=UPDATES)
+
+
+def _together(batch: Sequence[TelegramUpdate]) -> Iterator[Sequence[TelegramUpdate]]:
+    """A batch in parts: messages in a row, and everything else by itself, for it may concern more than one chat."""
+    for is_talk, some in groupby(batch, _is_talk):
+        if is_talk:
+            yield list(some)
+        else:
+            yield from ([update] for update in some)
+
+
+def _is_talk(update: TelegramUpdate) -> bool:
+    """Whether somebody wrote a message, which concerns its chat alone; no note that somebody left, or a group moved."""
+    message = update.message
+    return message is not None and not (
+        message.left_chat_member or message.migrate_to_chat_id or message.migrate_from_chat_id
+    )
 
 
 async def whole(work: Coroutine[Any, Any, None]) -> None:
