@@ -14,8 +14,8 @@ import pytest
 from bot.adapters.telegram import Webhook, check, connection
 from bot.adapters.telegram.connection import PollRequest
 from bot.adapters.telegram.polling import Conflicts
-from bot.message import AdapterError, ChatRef, CommandSpec, DeliveryError, Incoming, Reply, Sink, Update
-from tests.telegram_world import ANNA, GROUP, Time, World, nothing_seen, stop
+from bot.message import AdapterError, ChatRef, CommandSpec, DeliveryError, Incoming, Moved, Reply, Sink, Update
+from tests.telegram_world import ANNA, BERT, GROUP, Time, World, nothing_seen, stop
 
 pytest_plugins = ("tests.telegram_fixtures",)
 
@@ -50,6 +50,53 @@ async def test_an_update_is_confirmed_only_after_it_was_taken(world: World) -> N
         world.desk.hold.set()
         assert (await world.desk.message())[0].text == "two"
         await world.server.until(lambda: not world.server.updates.waiting)
+
+
+async def test_different_chats_are_taken_together_and_one_chat_in_order(
+    world: World,
+) -> None:
+    for user, text in ((ANNA, "one"), (BERT, "two"), (ANNA, "three")):
+        world.server.say(user, text)
+    world.desk.hold = asyncio.Event()
+    async with world.running():
+        assert {(await world.desk.message())[0].text for _ in range(2)} == {"one", "two"}
+        await asyncio.sleep(0.05)
+        assert world.desk.updates.empty()
+        assert len(world.server.updates.waiting) == 3
+        world.desk.hold.set()
+        assert (await world.desk.message())[0].text == "three"
+        await world.server.until(lambda: not world.server.updates.waiting)
+
+
+async def test_what_concerns_more_than_one_chat_is_taken_by_itself_in_its_place(world: World) -> None:
+    world.server.say(ANNA, "one")
+    world.server.group(GROUP)
+    world.server.migrate(GROUP, GROUP - 1)
+    world.server.say(BERT, "two")
+    world.desk.hold = asyncio.Event()
+    taken: list[Update] = []
+    async with world.running():
+        while len(taken) < 4:
+            taken.append((await world.desk.next())[0])
+            await asyncio.sleep(0.05)
+            assert world.desk.updates.empty()
+            world.desk.hold, held = asyncio.Event(), world.desk.hold
+            held.set()
+        world.desk.hold.set()
+    assert [type(update) for update in taken] == [Incoming, Moved, Moved, Incoming]
+
+
+async def test_what_is_taken_behind_what_could_not_be_is_not_confirmed_either(world: World) -> None:
+    async def broken(update: Update, sink: Sink) -> None:
+        if isinstance(update, Incoming) and update.text == "two":
+            raise OSError("disk full")
+
+    for user, text in ((ANNA, "one"), (BERT, "two"), (ANNA, "three")):
+        world.server.say(user, text)
+    with pytest.raises(OSError, match="disk full"):
+        await asyncio.wait_for(world.adapter().run(broken, (), nothing_seen), 5)
+    async with world.running():
+        assert {(await world.desk.message())[0].text for _ in range(2)} == {"two", "three"}
 
 
 async def test_what_was_not_confirmed_when_the_process_died_comes_again(world: World) -> None:
