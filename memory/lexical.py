@@ -128,9 +128,7 @@ class WordSearch:
         found = self._look_up([distinct[place] for place in known.tolist()])
         holding = _held(distinct, background).copy()
         holding[known] += found.held
-        each, which = np.unique(holding, return_inverse=True)
-        of = self._count + background.count - 1
-        worth, doubt = np.array([idf(held, of) for held in each.tolist()])[which], smallness(self._count)
+        worth, doubt = _idfs(holding, self._count + background.count - 1), smallness(self._count)
         prices = counted.prices(worth, doubt)
         totals, wholes = counted.sums(prices), whole.sums(whole.prices(worth, doubt))
         some = np.array([len(terms) < len(every) for terms, every in zip(counting, lot, strict=True)])
@@ -150,7 +148,10 @@ class WordSearch:
 
     def sessions(self, terms: Sequence[str]) -> Column:
         """BM25 of the session that each row belongs to, for the same terms."""
-        return _Sessions(self._index, self._pool).hear(self._look_up(terms).hits)
+        found = self._look_up(terms)
+        if len(found.places) > len(terms):
+            found = self._searched(terms)
+        return _Sessions(self._index, self._pool).hear(found.hits)
 
     def _look_up(self, terms: Sequence[str]) -> _Found:
         """What these terms give, and perhaps others with them, which were looked up before."""
@@ -222,6 +223,12 @@ def neighbour(index: OwnerIndex, values: Column, side: Literal["previous", "next
 def idf(holding: int, of: int) -> float:
     """Inverse document frequency of a term that ``holding`` of ``of`` rows hold (never negative)."""
     return math.log1p((of - holding + 0.5) / (holding + 0.5))
+
+
+def _idfs(holding: NDArray[np.intp], of: int) -> Column:
+    """The same for many terms; each number is worked out once."""
+    each, which = np.unique(holding, return_inverse=True)
+    return np.array([idf(held, of) for held in each.tolist()])[which]
 
 
 class _Found(NamedTuple):
