@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -120,6 +121,14 @@ class Recall:
         self.measured = Measured(stores, indexes)
         """What foreign questions find in the memories."""
 
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """A turn to work something out, on the loop; behind it everything else that waits for the loop is let by."""
+        async with self._at_once:
+            yield
+            # With the turn: else who is next would be as soon as this one is done, and then the one behind.
+            await asyncio.sleep(0)
+
     async def warm(self) -> None:
         """Embed the shipped questions now, so that no recall has to wait for it; a failure is tried again later."""
         for tongue in ("zh", "en"):
@@ -155,7 +164,7 @@ class Recall:
             candidates = await self._ordered(owner, question, candidates, limits, notes)
         reading = partial(self._first_read, owner, candidates, room=room, now=now)
         always_read, first = await self._stores.db.together(reading)
-        async with self._at_once:
+        async with self._turn():
             shelf = self.shelf(owner, options, settled=not judged.fused)
             if newer.TERM not in options.without:
                 candidates = newer.newer_first(question, candidates, _told(owner, first))
@@ -297,7 +306,7 @@ class Recall:
             notes.append("by words alone")
         else:
             vector = await self._vector(asker, search, notes)
-        async with self._at_once:
+        async with self._turn():
             asked = self._ready(asker, question, search, vector, now=limits.now, without=options.without)
         return await self._judge(owner, asked, limits)
 
@@ -347,7 +356,7 @@ class Recall:
 
     async def _judge(self, owner: Account, asked: _Asked, limits: Limits) -> tuple[Judged, LongHits]:
         # In this order: who has a turn never waits for somebody who has an index.
-        async with self._indexes.of(owner) as index, self._at_once:
+        async with self._indexes.of(owner) as index, self._turn():
             question, foreign, null = asked.question, asked.foreign, None
             if limits.threshold:
                 null = await self.measured.null(
