@@ -84,6 +84,8 @@ async def test_whatever_memory_counts_has_a_name_for_prometheus(data_dir: Path, 
 async def test_no_page_holds_a_word_an_account_or_a_chat(data_dir: Path, clock: Clock) -> None:
     async with busy(data_dir, clock) as talk, asked(talk) as client:
         told = "".join([(await client.get(page)).text for page in ("/metrics", "/readyz", "/healthz")])
+    # The value of a sample may be any number: it names nobody.
+    told = re.sub(r" [0-9.e+-]+$", "", told, flags=re.MULTILINE)
     assert not [word for word in (*PRIVATE, "hunter2", "1001", "2002", "dm:") if word.lower() in told.lower()]
     labels = set(re.findall(r'(\w+)="', told))
     assert labels <= {"store", "reason", "verdict", "kind", "platform", "outcome", "step", "le", "currency"}
