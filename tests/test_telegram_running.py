@@ -68,6 +68,25 @@ async def test_different_chats_are_taken_together_and_one_chat_in_order(
         await world.server.until(lambda: not world.server.updates.waiting)
 
 
+async def test_one_person_is_heard_in_order_over_their_chats(world: World) -> None:
+    world.server.group(GROUP)
+    for user, text, chat in (
+        (ANNA, "/one", ANNA),
+        (ANNA, "/two", GROUP),
+        (BERT, "/three", GROUP),
+        (BERT, "/four", BERT),
+    ):
+        world.server.say(user, text, chat)
+    world.server.say(BERT + 1, "beside")
+    world.desk.hold = asyncio.Event()
+    async with world.running():
+        assert {(await world.desk.message())[0].text for _ in range(2)} == {"/one", "beside"}
+        await asyncio.sleep(0.05)
+        assert world.desk.updates.empty()
+        world.desk.hold.set()
+        assert [(await world.desk.message())[0].text for _ in range(3)] == ["/two", "/three", "/four"]
+
+
 async def test_what_concerns_more_than_one_chat_is_taken_by_itself_in_its_place(world: World) -> None:
     world.server.say(ANNA, "one")
     world.server.group(GROUP)

@@ -44,8 +44,8 @@ Take = Callable[[TelegramUpdate], Awaitable[None]]
 class Poller:
     """Fetches updates in order. ``look_ahead`` sees each of a batch before ``take`` gets the first.
 
-    Messages of one chat are taken one after the other, and those of different chats that come in one batch together:
-    so they share what it costs to write them down. Whatever else comes is taken by itself, in its place.
+    Messages of one chat or one person are taken one after the other, others that come in one batch together: so they
+    share what it costs to write them down. Whatever else comes is taken by itself, in its place.
     """
 
     def __init__(self, bot: Bot, connection: PollRequest, pace: Pace) -> None:
@@ -97,10 +97,7 @@ class Poller:
                 await take(update)
                 taken.add(update.update_id)
 
-        by_chat: dict[int | None, list[TelegramUpdate]] = {}
-        for update in updates:
-            by_chat.setdefault(update.message.chat.id if update.message is not None else None, []).append(update)
-        tasks = [asyncio.ensure_future(in_order(some)) for some in by_chat.values()]
+        tasks = [asyncio.ensure_future(in_order(some)) for some in _lanes(updates)]
         try:
             await asyncio.wait(tasks)
         except asyncio.CancelledError:
@@ -175,6 +172,19 @@ def _together(batch: Sequence[TelegramUpdate]) -> Iterator[Sequence[TelegramUpda
             yield list(some)
         else:
             yield from ([update] for update in some)
+
+
+def _lanes(updates: Sequence[TelegramUpdate]) -> list[list[TelegramUpdate]]:
+    """Updates in as many parts as have neither a chat nor a person in common, each in order."""
+    lanes: list[tuple[set[int], list[TelegramUpdate]]] = []
+    for update in updates:
+        message = update.message
+        whose = set() if message is None else {each.id for each in (message.chat, message.from_user) if each}
+        joined = [lane for lane in lanes if not whose.isdisjoint(lane[0])]
+        lanes = [lane for lane in lanes if whose.isdisjoint(lane[0])]
+        some = sorted((each for lane in joined for each in lane[1]), key=updates.index)
+        lanes.append((whose.union(*(lane[0] for lane in joined)), [*some, update]))
+    return [some for _, some in lanes]
 
 
 def _is_talk(update: TelegramUpdate) -> bool:
