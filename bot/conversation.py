@@ -299,30 +299,63 @@ class Conversation:
 
     async def _work(self, chat: ChatRef, worker: Worker) -> None:
         try:
-            while turn := await self._next(worker):
-                worker.running = turn
-                worker.answering = asyncio.create_task(self._turn(turn))
+            while await self._whole(worker):
+                admitted = await self._admitted(worker)
                 try:
-                    await asyncio.wait({worker.answering})
+                    # Only now: what came while others were answered is of this turn, too.
+                    await self._run(worker, worker.take(joined(worker.queue)) if worker.ready else [])
                 finally:
-                    await worker.halt()
-                    worker.running, worker.answering = [], None
-                    self._behind()
+                    if admitted:
+                        self._room.release()
         finally:
             worker.task = None
             self._go_on(chat, worker)
 
-    async def _next(self, worker: Worker) -> list[Item]:
-        """Wait until a turn is whole, and take it out of the queue; nothing when the queue is empty."""
-        while worker.queue and not worker.cut_off:
+    async def _run(self, worker: Worker, turn: list[Item]) -> None:
+        """Have one turn answered, if it is one; what happens behind it is woken then."""
+        if not turn:
+            return
+        worker.running = turn
+        worker.answering = asyncio.create_task(self._turn(turn))
+        try:
+            await asyncio.wait({worker.answering})
+        finally:
+            await worker.halt()
+            worker.running, worker.answering = [], None
+            self._behind()
+
+    async def _admitted(self, worker: Worker) -> bool:
+        """Wait for room for the talk that is next in a chat, as long as one is; whether room was taken."""
+        if not worker.next_is_talk:
+            return False  # A command is obeyed however many wait for a model.
+        if not self._room.locked():
+            return await self._room.acquire()
+        waiting, admitted = asyncio.ensure_future(self._room.acquire()), False
+        try:
+            # What comes meanwhile must not cost the chat its place in the row.
+            while worker.next_is_talk and not waiting.done():
+                worker.stirred.clear()
+                await _either(asyncio.wait({waiting}), worker.stirred.wait())
+            admitted = waiting.done()
+        finally:
+            if not admitted:
+                waiting.cancel()
+                await asyncio.wait({waiting})
+                if not waiting.cancelled():
+                    self._room.release()
+        return admitted
+
+    async def _whole(self, worker: Worker) -> bool:
+        """Wait until the turn that is next is whole; False when nothing is."""
+        while worker.ready:
             turn = joined(worker.queue)
             left = 0.0 if self._stopping else self._quiet_left(turn, alone=len(turn) == len(worker.queue))
             worker.stirred.clear()
             if left > 0:
                 await _either(self._sleep(left), worker.stirred.wait())
             if not worker.stirred.is_set():
-                return worker.take(turn)
-        return []
+                return True
+        return False
 
     def _quiet_left(self, turn: Sequence[Item], *, alone: bool) -> float:
         """Seconds to wait for more of a turn; ``alone`` tells that nothing is queued behind it."""
@@ -351,9 +384,7 @@ class Conversation:
                 await self._desk.press(last.heard, last.sink)
                 metrics.TURNS.labels("button").inc()
             else:
-                # A command is obeyed however many wait for a model.
-                async with self._room if last.is_talk else contextlib.nullcontext():
-                    await self._say(turn)
+                await self._say(turn)
         except Exception as error:  # noqa: BLE001
             # The border of one turn: whatever broke, its chat hears of it and goes on.
             await self._fail(turn, error)

@@ -79,7 +79,8 @@ def is_unseen(text: str) -> bool:
 def is_blank(text: str) -> bool:
     """Tell whether nothing would be seen of it: space, invisible characters, empty emphasis ("** **")."""
     # Nearly every text shows at its first sign that it is none; this is asked of each frame of an answer.
-    if "0" <= text[:1] <= "z" and text[0].isalnum():
+    first = text[:1]
+    if "\u4e00" <= first <= "\u9fff" or ("0" <= first <= "z" and first.isalnum()):
         return False
     return _PLAINLY_SEEN.search(text) is None and _EMPTY_MARKUP.fullmatch(_INVISIBLE.sub("", text)) is not None
 

@@ -88,6 +88,16 @@ class Worker:
         return [item.said for item in (*self.running, *self.queue) if item.said is not None]
 
     @property
+    def ready(self) -> bool:
+        """Whether something waits that may be answered now."""
+        return bool(self.queue) and not self.cut_off
+
+    @property
+    def next_is_talk(self) -> bool:
+        """Whether what is next needs a model."""
+        return self.ready and self.queue[0].is_talk
+
+    @property
     def is_idle(self) -> bool:
         """Whether nothing is done here, nothing waits and nothing comes in."""
         return not (self.coming or self.queue or self.cut_off) and (self.task is None or self.task.done())

@@ -11,7 +11,7 @@ import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from memory.accounts import Accounts
 from memory.clock import moment, stamp
@@ -99,7 +99,7 @@ class EntryStore(ABC, Generic[E]):
 
     async def live(self, owner: Account, *, now: datetime) -> list[E]:
         """What holds at ``now``: neither superseded nor expired nor hidden, oldest first."""
-        return await self._select(owner, _LIVE, now=stamp(now))
+        return await self._select(owner, LIVE, now=stamp(now))
 
     async def history(self, owner: Account) -> list[E]:
         """Every visible memory of this kind, closed and expired ones included, oldest first."""
@@ -186,7 +186,7 @@ class EntryStore(ABC, Generic[E]):
         """Open what holds at ``now`` to every place; False when it is open already, or does not hold."""
         changed = await self._db.execute(
             f"UPDATE {self.table} SET shared_from = audience, audience = :everywhere WHERE id = :id"
-            f" AND id BETWEEN :lo AND :hi AND hidden_by IS NULL AND {_LIVE} AND audience != :everywhere",
+            f" AND id BETWEEN :lo AND :hi AND hidden_by IS NULL AND {LIVE} AND audience != :everywhere",
             {"everywhere": EVERYWHERE, "id": id_, "lo": owner.first_id, "hi": owner.last_id, "now": stamp(now)},
         )
         return changed > 0
@@ -414,7 +414,7 @@ class EntryStore(ABC, Generic[E]):
         return await self._db.execute(_CITE, _cited(entry, citation)) > 0
 
 
-_LIVE = "retired_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
+LIVE: Final = "retired_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
 _CITE = "INSERT OR IGNORE INTO citations (entry, message, quote, at) VALUES (?, ?, ?, ?)"
 
 

@@ -58,6 +58,7 @@ _OWN: Final = np.dtype(
 """What an index adds to the columns of a segment: places in itself."""
 _PASSING: Final = frozenset({"talk", "cited"})
 """Columns of a segment that are of no more use once their rows have their places."""
+_KEPT: Final = tuple(name for name in COLUMNS.names or () if name not in _PASSING)
 
 
 class Columns:
@@ -84,7 +85,7 @@ class Columns:
         place = slice(self._count, self._count + len(rows))
         self._reserve(place.stop)
         self._count = place.stop
-        for name in set(rows.dtype.names or ()) - _PASSING:
+        for name in _KEPT:
             self._all[name][place] = rows[name]
         for name in _OWN.names or ():
             self._all[name][place] = NOWHERE
@@ -227,6 +228,11 @@ class OwnerIndex:
         """Put new lines behind those of their session."""
         columns = self.rows
         lines = np.flatnonzero(columns["kind"][place] == MESSAGE) + place.start
+        if len(lines) <= _FEW:
+            # A turn of a talk, for which arrays take longer than they save.
+            for line in lines.tolist():
+                self._follow_one(line, int(talk[line - place.start]))
+            return
         talks, where = np.unique(talk[lines - place.start], return_inverse=True)
         numbers = [self._session_numbers.setdefault(int(talk), len(self._session_numbers)) for talk in talks]
         columns["session"][lines] = np.array(numbers, np.int32)[where]
@@ -243,8 +249,22 @@ class OwnerIndex:
                 columns["next"][before] = first
             self._last_line[session] = last
 
+    def _follow_one(self, line: int, talk: int) -> None:
+        """Put a line behind that of its session which came last."""
+        columns = self.rows
+        session = self._session_numbers.setdefault(talk, len(self._session_numbers))
+        before = self._last_line.get(session, NOWHERE)
+        columns["session"][line] = session
+        columns["previous"][line] = before
+        columns["next"][line] = NOWHERE
+        if before != NOWHERE:
+            columns["next"][before] = line
+        self._last_line[session] = line
+
     def _cite(self, place: slice, cited: NDArray[np.int64]) -> None:
         """Put new memories into the session of the line they cite."""
+        if (cited == NOWHERE).all():
+            return
         ids = self.rows["id"]
         at = np.minimum(ids.searchsorted(cited), len(ids) - 1)
         known = (cited != NOWHERE) & (ids[at] == cited)

@@ -200,20 +200,30 @@ def usable_rows(index: OwnerIndex, limits: Limits) -> Mask:
     return np.asarray(usable)
 
 
+def may_be_shown(index: OwnerIndex, question: Question, limits: Limits) -> Mask:
+    """The usable rows that are not in front of the model already, do not rest and, by the threshold, tell something."""
+    pool = usable_rows(index, limits)
+    offered = pool.copy()
+    if limits.exclude and len(offered):
+        ids, seen = index.rows["id"], np.fromiter(limits.exclude, np.int64, len(limits.exclude))
+        at = np.minimum(ids.searchsorted(seen), len(ids) - 1)
+        offered[at[ids[at] == seen]] = False
+    if index.cold:
+        offered &= ~index.resting(question.terms)
+    return offered & telling(index, pool) if limits.threshold else offered
+
+
 def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Probes, limits: Limits) -> Judged:
     """Rank the usable rows and band them against the null, which is there whenever a row tells something."""
     pool = usable_rows(index, limits)
     if not pool.any():
         return Judged()
     ranking = rank(index, question, pool, now=limits.now, background=foreign.background)
-    offered = pool & ~np.isin(index.rows["id"], list(limits.exclude)) if limits.exclude else pool.copy()
-    if index.cold:
-        offered &= ~index.resting(question.terms)
+    offered = may_be_shown(index, question, limits)
     if not limits.threshold:
         best = _first(ranking.total, offered)
         found = Contenders(index, ranking, best, ["full"] * len(best))
         return Judged(found, nearest=_nearest(index, ranking, best))
-    offered &= telling(index, pool)
     best = _first(ranking.total, offered)
     if null is None or not len(best):
         return Judged()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from datetime import datetime
+from typing import Any, Final
 
-from memory.entries import EntryStore, Row
-from memory.model import Account, Candidate, ProfileLine, Provenance
+from memory.clock import stamp
+from memory.entries import LIVE, EntryStore, Row
+from memory.model import SELF, Account, Candidate, ProfileLine, Provenance
 from memory.script import as_written
-from memory.slots import render
+from memory.slots import SLOTS, render
 from memory.zones import told
+
+_HARD: Final = json.dumps([name for name, slot in SLOTS.items() if slot.always])
 
 
 class Profile(EntryStore[ProfileLine]):
@@ -25,6 +30,16 @@ class Profile(EntryStore[ProfileLine]):
             "retired_at IS NULL AND subject = :subject AND attribute = :attribute",
             subject=subject,
             attribute=attribute,
+        )
+
+    async def always(self, owner: Account, *, now: datetime) -> list[ProfileLine]:
+        """The owner's own lines that are read on every turn and hold at ``now``, oldest first."""
+        return await self._select(
+            owner,
+            f"{LIVE} AND subject = :own AND attribute IN (SELECT value FROM json_each(:hard))",
+            now=stamp(now),
+            own=SELF,
+            hard=_HARD,
         )
 
     def _content(self, candidate: Candidate) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from memory.block import frame, line
 from memory.calibrating import Calibration, calibrate
 from memory.fusing import fused
 from memory.index import Indexes, OwnerIndex
-from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, visible
+from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, may_be_shown, visible
 from memory.lexicon import after_the_bot, asked_in, asking_part, asks_memory, is_question, needs_context, personal
 from memory.measured import Measured
 from memory.model import SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
@@ -266,8 +266,8 @@ class Recall:
 
     async def _always(self, owner: Account, *, room: Chat, now: datetime) -> list[Forms]:
         """What holds whatever is asked: the owner's name, allergies and the like, then the few most used memories."""
-        held = [e for e in await self._stores.profile.live(owner, now=now) if visible(e.provenance.audience, room)]
-        lines = [_known_unit(entry, always=True) for entry in held if _is_always(entry)]
+        held = [e for e in await self._stores.profile.always(owner, now=now) if visible(e.provenance.audience, room)]
+        lines = [_known_unit(entry, always=True) for entry in held]
         often = [
             _known_unit(entry, always=True, scores={OFTEN: float(uses)})
             for uses, entry in await self._often(owner, now=now)
@@ -358,6 +358,8 @@ class Recall:
         # In this order: who has a turn never waits for somebody who has an index.
         async with self._indexes.of(owner) as index, self._turn():
             question, foreign, null = asked.question, asked.foreign, None
+            if limits.threshold and not may_be_shown(index, question, limits).any():
+                return Judged(), NO_HITS
             if limits.threshold:
                 null = await self.measured.null(
                     owner, index, foreign, limits, language=asked.language, talk=not question.asks

@@ -653,6 +653,59 @@ async def test_only_so_many_turns_are_answered_at_once_and_commands_wait_for_non
     assert [sink.sent for sink in sinks] == [[f"{number}"] for number in range(1, 11)]
 
 
+async def test_what_somebody_says_while_they_wait_for_the_model_is_one_turn_and_costs_them_no_place(
+    clock: Clock,
+) -> None:
+    hold = asyncio.Event()
+
+    async def answer(text: str, sink: Sink) -> None:
+        if text == "first":
+            await hold.wait()
+        await sink.send(Reply(text))
+
+    desk = Front(answer)
+    conversation = talking(desk, clock, turns_at_once=1)
+    await conversation.submit(said("first", "dm:1"), Shown())
+    await asyncio.sleep(0.01)
+    for text, chat in (("one", "dm:2"), ("other", "dm:3"), ("two", "dm:2"), ("three", "dm:2")):
+        await conversation.submit(said(text, chat), Shown())
+        await asyncio.sleep(0.01)
+    assert desk.turns == ["first"]
+    hold.set()
+    await conversation.idle()
+    assert desk.turns == ["first", "one + two + three", "other"]
+
+
+async def test_a_command_behind_talk_that_is_taken_back_waits_for_no_model(clock: Clock) -> None:
+    hold = asyncio.Event()
+
+    async def answer(text: str, sink: Sink) -> None:
+        if text == "first":
+            await hold.wait()
+        await sink.send(Reply(text))
+
+    desk = Front(answer)
+    conversation = talking(desk, clock, turns_at_once=1)
+    await conversation.submit(said("first", "dm:1"), Shown())
+    await asyncio.sleep(0.01)
+    taken_back, command = said("never mind", "dm:2"), Shown()
+    await conversation.submit(taken_back, Shown())
+    await asyncio.sleep(0.01)
+    await conversation.submit(said("/help", "dm:2"), command)
+    assert command.sent == []
+    await conversation.submit(Deleted(taken_back.chat, (taken_back.message_id,), clock()), Shown())
+    await asyncio.sleep(0.01)
+    assert command.sent == ["/help"]
+    again = Shown()
+    await conversation.submit(said("there again", "dm:2"), again)
+    await asyncio.sleep(0.01)
+    assert again.sent == []
+    hold.set()
+    await conversation.idle()
+    assert again.sent == ["there again"]
+    assert desk.turns == ["first", "/help", "there again"]
+
+
 async def test_what_waits_of_all_people_is_bounded_and_whoever_comes_then_is_told_in_their_language(
     clock: Clock,
 ) -> None:

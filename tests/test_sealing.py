@@ -323,8 +323,8 @@ async def test_vectors_of_an_old_file_are_sealed_like_new_ones(world: Forgettabl
 
 
 @given(
-    rows=st.lists(st.lists(st.sampled_from("abcdefg"), max_size=8), max_size=40),
-    cuts=st.lists(st.integers(1, 9), max_size=12),
+    rows=st.lists(st.lists(st.sampled_from("abcdefg"), max_size=8), max_size=200),
+    cuts=st.lists(st.integers(1, 12), max_size=40),
 )
 def test_packed_words_are_found_in_the_rows_that_hold_them(rows: list[list[str]], cuts: list[int]) -> None:
     postings, start = Postings(), 0
@@ -333,10 +333,25 @@ def test_packed_words_are_found_in_the_rows_that_hold_them(rows: list[list[str]]
         if part:
             postings.add(start, len(part), packed(part))
         start += len(part)
-    for term in "abcdefgh":
-        holding = {row: terms.count(term) for row, terms in enumerate(rows[:start]) if term in terms}
-        hits = postings.find(term)
-        assert ({} if hits is None else dict(zip(hits.rows.tolist(), hits.counts.tolist(), strict=True))) == holding
+    hits = postings.find("hgfedcba")
+    found = list(zip(hits.which.tolist(), hits.rows.tolist(), hits.counts.tolist(), strict=True))
+    assert found == [
+        (place, row, terms.count(term))
+        for place, term in enumerate("hgfedcba")
+        for row, terms in enumerate(rows)
+        if term in terms
+    ]
+    holding = [sum(term in terms for terms in rows) for term in "hgfedcba"]
+    assert postings.holding("hgfedcba") == holding
+    assert postings.known(tuple("hgfedcba")).tolist() == [place for place, held in enumerate(holding) if held]
+
+
+@given(rows=st.lists(st.lists(st.sampled_from("abcdefg"), max_size=300), max_size=8))
+def test_a_few_rows_are_packed_like_many(rows: list[list[str]]) -> None:
+    few, many = packed(rows), packed([*rows, *[[]] * 20])
+    for name in ("keys", "starts", "postings"):
+        ours, theirs = getattr(few, name), getattr(many, name)
+        assert (ours.dtype, ours.tolist()) == (theirs.dtype, theirs.tolist())
 
 
 def test_ten_best_of_real_vectors_are_those_of_float32() -> None:
