@@ -35,6 +35,7 @@ from bot.embedders import LocalEmbedder
 from bot.tokens import token_counter
 from config.settings import AccessSettings, BudgetSettings, ConversationSettings, SessionSettings, Settings
 from memory import DATABASE_NAME, Memory
+from memory.jobs import LeftOff
 from memory.ports import Embedder
 
 PIPED_WIDTH: Final = 110
@@ -113,7 +114,8 @@ class _App(App):
         if self.daily_due:
             self.daily_due = False
             for job in self.memory.jobs:
-                await job.run(self.clock())
+                with contextlib.suppress(LeftOff):
+                    await job.run(self.clock())
         await super().tick()
 
 
