@@ -27,7 +27,7 @@ LEAP: Final = timedelta(days=3)
 has leapt has been put right."""
 
 
-class LeftOff(Exception):  # noqa: N818 (nothing went wrong)
+class LeftOff(Exception):
     """A job was asked to leave off before its end; it is due again at the next start."""
 
 
