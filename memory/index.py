@@ -139,8 +139,8 @@ class OwnerIndex:
     @property
     def nbytes(self) -> int:
         """Memory held, bytes, near enough to bound a cache by."""
-        tables = (self.spans, self.people, self._session_numbers, self._last_line)
-        rest = _BYTES_OF_AN_INDEX + sum(map(len, tables)) * _BYTES_OF_AN_ENTRY
+        entries = len(self.spans) + len(self.people) + len(self._session_numbers) + len(self._last_line)
+        rest = _BYTES_OF_AN_INDEX + entries * _BYTES_OF_AN_ENTRY
         return rest + sum(part.nbytes for part in (self.rows, self.postings, self.vectors, self.parts))
 
     def add(self, units: Iterable[Unit]) -> None:
