@@ -155,7 +155,7 @@ class Played:
 async def play(plan: Plan, folder: Path) -> Played:
     """Have everybody write and be answered, in a file in ``folder``."""
     started = time.perf_counter()
-    model, lag, resources = ScriptedModel(plan.model_seconds), Lag(), Resources()
+    model, lag, resources = ScriptedModel(plan.model_seconds), Lag(plan.seconds), Resources()
     hall = Hall(schedule(chats=plan.chats, rate=plan.rate, seconds=plan.seconds))
     async with _built(plan, folder, model) as app:
         keep_out_of_collections()
@@ -168,7 +168,7 @@ async def play(plan: Plan, folder: Path) -> Played:
             await asyncio.sleep(plan.seconds * DAILY_AT)
             app.daily_due = True
             await hall.due_over.wait()
-            backlog = len(hall.told) - hall.settled
+            backlog = len(hall.said) - hall.settled
             for task in watching:
                 task.cancel()
             threads = {name: seconds - used.get(name, 0.0) for name, seconds in thread_seconds().items()}
@@ -225,7 +225,7 @@ def run_load(plan: Plan) -> dict[str, Any]:
 def figures(plan: Plan, played: Played) -> dict[str, Any]:
     """The figures of a run, with what is not as it must be under "failures"."""
     hall, resources = played.hall, played.resources
-    told = list(hall.told.values())
+    told = hall.said
     waits = {fate: [each.waited for each in told if each.fate == fate] for fate in ("answered", "obeyed", "refused")}
     by_design = plan.quiet_seconds + plan.model_seconds
     over = max((each.due.at + each.waited - by_design for each in told if each.fate), default=0.0)
