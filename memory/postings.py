@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 _COUNT_BITS: Final = 8
 _MOST: Final = (1 << _COUNT_BITS) - 1
-_TERMS_KEPT: Final = 50_000
+_TERMS_KEPT: Final = 16_384
 _KEY_BYTES: Final = 8
 
 
