@@ -571,9 +571,7 @@ def test_what_takes_nothing_back_is_no_correction(words: str) -> None:
 
 
 def test_what_is_kept_of_a_sentence_for_the_next_comparison_is_small() -> None:
-    texts = [
-        f"In the year {n} the owner walked with Ann to harbour {n % 7}" for n in range(1_000, 1_500)
-    ]
+    texts = [f"In the year {n} the owner walked with Ann to harbour {n % 7}" for n in range(1_000, 1_500)]
     fingerprint("The tables are there.")
     tracemalloc.start()
     try:
