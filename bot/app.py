@@ -69,7 +69,7 @@ class App:
         self.memory = memory
         self.agent = agent
         self.clock = clock
-        self.scheduler = Scheduler(self.tick, settings.jobs.every_seconds)
+        self.scheduler = Scheduler(self.tick, settings.jobs.every_seconds, leave=memory.leave_off)
         self.conversation = Conversation(
             agent, clock, settings.conversation, behind=self.scheduler.wake, sleep=sleep, reach=self._reach
         )

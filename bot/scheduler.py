@@ -24,12 +24,15 @@ Tick = Callable[[], Awaitable[None]]
 class Scheduler:
     """Calls ``tick`` at once, then every ``seconds``, and earlier when woken; never twice at a time.
 
+    ``leave`` asks a tick that runs to come to its end soon.
+
     What is due, and whether a run was missed while the program was down, is the tick's own business:
     it is written in the database, not here.
     """
 
-    def __init__(self, tick: Tick, seconds: float) -> None:
+    def __init__(self, tick: Tick, seconds: float, *, leave: Callable[[], None] = lambda: None) -> None:
         self._tick = tick
+        self._leave = leave
         self._lock = asyncio.Lock()
         self._ended = -math.inf
         self._woken: set[asyncio.Task[None]] = set()
@@ -87,6 +90,7 @@ class Scheduler:
 
         When this returns it has given back what it held.
         """
+        self._leave()
         if self._scheduler.running:
             self._scheduler.pause()
         try:

@@ -110,6 +110,6 @@ def local_date(at: datetime, owner: Account) -> str:
     return _iso_day(at, owner.zone)
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=1_024)
 def _iso_day(at: datetime, zone: str) -> str:
     return at.astimezone(ZoneInfo(zone)).date().isoformat()

@@ -633,7 +633,12 @@ class Memory:
 
     async def run_due(self, *, now: datetime) -> dict[str, Mapping[str, int]]:
         """Run the jobs whose time has come at ``now``; returns what each did."""
-        return await run_due(self.jobs, self._runs, now=now)
+        housekeeping = self._housekeeping
+        return await run_due(housekeeping.jobs, self._runs, now=now, leaving=lambda: housekeeping.leaving)
+
+    def leave_off(self) -> None:
+        """Begin no job any more, and no more people within one that runs: the program is about to end."""
+        self._housekeeping.leaving = True
 
     async def calibrate(self, owner: Account) -> Calibration:
         """How well the owner's memory tells what it was told from what it was not. Raises EmbedderUnavailable."""

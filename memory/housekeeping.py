@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from config.settings import Settings
 from memory.accounts import Accounts
@@ -19,7 +19,7 @@ from memory.fleeting import Fleeting
 from memory.forget import ErasureError, Forgetting
 from memory.freshness import Freshness
 from memory.index import Indexes
-from memory.jobs import Job
+from memory.jobs import Job, LeftOff
 from memory.ledger import Ledger
 from memory.model import Account
 from memory.ports import EmbedderUnavailable
@@ -32,6 +32,8 @@ from memory.stores import Stores
 from memory.tallies import Tallies
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 ALWAYS: Final = timedelta(0)
 """Looked at in every round: the question whether there is work is one cheap query."""
@@ -79,6 +81,8 @@ class Housekeeping:
         self._copies = copies
         self._distiller = distiller
         self._cooling = Cooling(stores, days=settings.memory.cool_days)
+        self.leaving = False
+        """Whether the program is about to end: then no job begins with anybody more."""
 
     @property
     def jobs(self) -> tuple[Job, ...]:
@@ -102,7 +106,7 @@ class Housekeeping:
     async def erase(self, now: datetime) -> Mapping[str, int]:
         """Carry out the deletions whose time for undo is over; a receipt only after the search."""
         erased = failed = 0
-        for number in await self._stores.promises.owners_due(now=now):
+        for number in self._each(await self._stores.promises.owners_due(now=now)):
             owner = await self._accounts.numbered(number)
             self._indexes.forget(owner)
             try:
@@ -126,7 +130,7 @@ class Housekeeping:
         numbers = self._stores.embeddings.owners_waiting(await self._accounts.numbers())
         waiting = [number for number in numbers if self._freshness.may_be_due(number, now=now)]
         distilling = set(await self._sessions.owners_due(now=now)) if self._distiller and waiting else set()
-        for number in waiting:
+        for number in self._each(waiting):
             owner = await self._accounts.numbered(number)
             if not await self._freshness.is_due(owner, now=now, distilling=distilling):
                 continue
@@ -152,8 +156,8 @@ class Housekeeping:
             owner = await self._accounts.numbered(number)
             for session in await self._sessions.due(owner, now=now):
                 async with gate:
-                    if totals["unavailable"]:
-                        break  # The model is down: the others wait for the next round instead of asking it, too.
+                    if totals["unavailable"] or self.leaving:
+                        break  # The model is down, or we are about to end: the others wait for the next round.
                     try:
                         report = await distiller.distil(owner, session)
                     except Exception:
@@ -165,13 +169,16 @@ class Housekeeping:
                     self._indexes.forget(owner)
                     self._stores.embeddings.disturbed(owner)
             async with gate:
-                await self._embedded_with_it(owner)
+                if not self.leaving:
+                    await self._embedded_with_it(owner)
 
         due = await self._sessions.owners_due(now=now)
         outcomes = await asyncio.gather(*(one(number) for number in due), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, Exception):
                 log.error("a distillation failed; it is tried again", exc_info=outcome)
+        if self.leaving:
+            raise LeftOff
         return totals
 
     async def _embedded_with_it(self, owner: Account) -> None:
@@ -183,10 +190,17 @@ class Housekeeping:
         except EmbedderUnavailable as error:
             log.info("vectors wait: %s", error)
 
+    def _each(self, some: Iterable[T]) -> Iterator[T]:
+        """One after the other. Raises LeftOff, between two of them, once we are about to end."""
+        for each in some:
+            if self.leaving:
+                raise LeftOff
+            yield each
+
     async def expire(self, now: datetime) -> Mapping[str, int]:
         """Close what has outlived its time, and open again what a clock gone wrong had closed before its time."""
         expired = revived = 0
-        for owner in await self._accounts.all():
+        for owner in self._each(await self._accounts.all()):
             count, back = await self._stores.db.written(partial(self._expire, owner, now=now))
             if count or back:
                 self._indexes.forget(owner)
@@ -202,7 +216,7 @@ class Housekeeping:
     async def cool(self, now: datetime) -> Mapping[str, int]:
         """Let rest what has been of no use for a long time."""
         cooled = warmed = 0
-        for owner in await self._accounts.all():
+        for owner in self._each(await self._accounts.all()):
             rested, woken = await self._cooling.cool(owner, now=now)
             if rested or woken:
                 self._indexes.forget(owner)
@@ -214,12 +228,14 @@ class Housekeeping:
         del now
         await self._recall.measured.settle()
         centre = self._recall.centre()
-        return {"sealed": sum([await self._sealing.seal(owner, centre) for owner in await self._accounts.all()])}
+        return {
+            "sealed": sum([await self._sealing.seal(owner, centre) for owner in self._each(await self._accounts.all())])
+        }
 
     async def merge(self, now: datetime) -> Mapping[str, int]:
         """Fold memories that say the same into one."""
         merged = 0
-        for owner in await self._accounts.all():
+        for owner in self._each(await self._accounts.all()):
             decisions = await self._gate.merge_duplicates(owner, now=now)
             if decisions:
                 self._indexes.forget(owner)
@@ -230,7 +246,7 @@ class Housekeeping:
         """Have what could not be distilled a while ago tried once more."""
         if self._distiller is None:
             return {}
-        owners = await self._accounts.all()
+        owners = self._each(await self._accounts.all())
         return {"lines": sum([await self._sessions.second_chance(owner, now=now) for owner in owners])}
 
     async def usage(self, now: datetime) -> Mapping[str, int]:
@@ -251,7 +267,7 @@ class Housekeeping:
         lines = traces = given_up = 0
         answer_within = timedelta(hours=self._settings.conversation.recover_hours) + DAILY
         journal_days, trace_days = self._settings.journal.keep_days, self._settings.trace.keep_days
-        for owner in await self._accounts.all():
+        for owner in self._each(await self._accounts.all()):
             given_up += await self._stores.waits.trim(owner, before=now - answer_within)
             await self._stores.usage.trim(owner, now=now)
             if journal_days:

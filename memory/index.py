@@ -56,6 +56,10 @@ _OWN: Final = np.dtype(
     ]
 )
 """What an index adds to the columns of a segment: places in itself."""
+_BYTES_OF_AN_INDEX: Final = 6_000
+"""What an index holds of nobody's words yet: its objects and empty columns (measured, rounded up)."""
+_BYTES_OF_AN_ENTRY: Final = 200
+"""What a name, a session or the span of an event takes in a table of Python (measured, rounded up)."""
 _PASSING: Final = frozenset({"talk", "cited"})
 """Columns of a segment that are of no more use once their rows have their places."""
 _KEPT: Final = tuple(name for name in COLUMNS.names or () if name not in _PASSING)
@@ -136,7 +140,9 @@ class OwnerIndex:
     @property
     def nbytes(self) -> int:
         """Memory held, bytes, near enough to bound a cache by."""
-        return sum(part.nbytes for part in (self.rows, self.postings, self.vectors, self.parts))
+        entries = len(self.spans) + len(self.people) + len(self._session_numbers) + len(self._last_line)
+        rest = _BYTES_OF_AN_INDEX + entries * _BYTES_OF_AN_ENTRY
+        return rest + sum(part.nbytes for part in (self.rows, self.postings, self.vectors, self.parts))
 
     def add(self, units: Iterable[Unit]) -> None:
         """Take units; those that are not behind all that is here are known already and skipped.

@@ -25,6 +25,12 @@ log = logging.getLogger(__name__)
 LEAP: Final = timedelta(days=3)
 """Since the last run of a daily job, after which what cannot be undone is left for the next one: by then a clock that
 has leapt has been put right."""
+
+
+class LeftOff(Exception):
+    """A job was asked to leave off before its end; it is due again at the next start."""
+
+
 _RUNS = "SELECT name, finished_at, did_at, counts, failures, due_at, run FROM job_runs ORDER BY name"
 
 
@@ -131,13 +137,19 @@ def _run(row: sqlite3.Row) -> JobRun:
     return JobRun(row["name"], finished, did, json.loads(row["counts"]), row["failures"], due, row["run"])
 
 
-async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[str, Mapping[str, int]]:
+async def run_due(
+    jobs: tuple[Job, ...], runs: Runs, *, now: datetime, leaving: Callable[[], bool] = lambda: False
+) -> dict[str, Mapping[str, int]]:
     """Run every job that is due, one after the other; a job that fails is logged and tried again next time.
+
+    None is begun once ``leaving`` says so.
 
     Returns the counts of each job that ran to its end.
     """
     done: dict[str, Mapping[str, int]] = {}
     for job in jobs:
+        if leaving():
+            break
         # Whatever the run writes into the log, deep below, carries these two.
         run = secrets.token_hex(4)
         with bound_contextvars(job=job.name, run=run):
@@ -153,7 +165,7 @@ async def run_due(jobs: tuple[Job, ...], runs: Runs, *, now: datetime) -> dict[s
 
 
 async def _run_if_due(job: Job, runs: Runs, *, now: datetime, run: str) -> Mapping[str, int] | None:
-    """Run a job if it is due; what it counted, None of one that was not or that broke off.
+    """Run a job if it is due; what it counted, None of one that was not, that left off or that broke off.
 
     Raises DatabaseError when the file does not even take the note of it.
     """
@@ -167,6 +179,8 @@ async def _run_if_due(job: Job, runs: Runs, *, now: datetime, run: str) -> Mappi
             counts: Mapping[str, int] = {}
         else:
             counts = await job.run(now)
+    except LeftOff:
+        return None
     except Exception as error:
         if isinstance(error, DatabaseError):
             log.error("job %s failed; it will be tried again: %s", job.name, error)  # noqa: TRY400

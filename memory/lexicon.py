@@ -40,16 +40,31 @@ _ASKS: Final = re.compile(
     re.IGNORECASE,
 )
 _REQUEST: Final = re.compile(
-    r"(?:帮|幫|给|給|跟|和|让|讓|告诉|告訴|教|请|請)我|我们?来"
+    r"(?:帮|幫|(?<![荐薦绍紹送寄发發])[给給]|让|讓|告诉|告訴|教|请|請)我"
+    r"|[跟和]我们?(?=(?:一起)?[说說讲講聊谈談玩唱念读讀](?![过過]))|我们?来"
     r"|\b(?:tell|for|give|show|help|let|teach|with|excuse) me\b|\blet us\b",
     re.IGNORECASE,
 )
 _FIRST_PERSON: Final = re.compile(
     r"我|咱|俺|自己|\b(?:i|me|my|mine|myself|we|us|our|ours|i'm|i've|i'd|i'll)\b", re.IGNORECASE
 )
-_TO_BOT: Final = re.compile(r"[你您妳]|\b(?:you|your|yours|yourself|you're|u)\b", re.IGNORECASE)
+_TO_BOT: Final = re.compile(r"[你您妳]|\b(?:you|your|yours|yourself|you're|u(?!\.))\b", re.IGNORECASE)
 _PROPOSES: Final = re.compile(r"吧[\s。！!~～…]*$")
 """A proposal, whatever question words it holds (随便聊点什么吧)."""
+_ANYBODYS: Final = re.compile(
+    r"^\W*(?:(?:今|明|后|後)天|今晚|今早|明早|现在|現在|外面|外边|外邊|这?周末|這?週末|这里|這裡|这儿|那|的|还|還|会|會|要)*"
+    r"(?:天气|天氣|气温|氣溫|温度|溫度|下不下雨|下雨|下雪|刮风|颳風|冷|热|熱)(?!了吗|了嗎|了没|了沒)"
+    r"(?:预报|預報|会|會|怎么样|怎麼樣|怎样|怎樣|咋样|如何|好|冷|热|熱|不|多少度|几度|幾度|吗|嗎|呢|啊|呀)*\W*$"
+    r"|^\W*(?:现在|現在)(?:是|都)?(?:什么时间|什麼時間|[几幾][点點])|^\W*(?:都)?[几幾][点點][钟鐘]?了"
+    r"|^\W*[今明]天(?:是)?(?:星期|周|週|礼拜|禮拜)[几幾]|^\W*今天(?:是)?(?:[几幾]月)?[几幾][号號]"
+    r"|\b(?:is|isn't|will|won't|does|do) (?:it|the weather)(?: \w+){0,2}"
+    r" (?:rain\w*|snow\w*|cold|hot|warm|cool|sunny|windy|wet|freezing|foggy|humid)"
+    r"(?: (?:outside|out|there|here|again|later|today|tonight|tomorrow|now|right|this \w+|on \w+day))*\W*$"
+    r"|\b(?:what's|what is|what will|how's|how is|how will) (?:the )?(?:weather|forecast|temperature)\b"
+    r"|\bwhat (?:time|day|date) is (?:it|today)\b(?! that)|\b(?:what's|what is) (?:the (?:time|date)\b|today's date)",
+    re.IGNORECASE,
+)
+"""The weather and the clock of here and now: no memory holds them. What they were on a day gone by may be told."""
 _LEADS: Final = re.compile(
     r"[你您](?:还|還)?(?:知道|记得|記得)(?!我)|(?:告诉|告訴|提醒)(?:一下)?我"
     r"|\b(?:(?:can|could|will|would) you )?(?:please )?(?:do you (?:know|remember|recall)|(?:tell|remind|show) me)"
@@ -134,10 +149,12 @@ def personal(question: str) -> bool:
 def asks_memory(message: str, *, personal: bool) -> bool:
     """Whether a message asks for something a memory may hold: about a person, or at least not about the bot.
 
-    "Who made you?", "tell me a joke", 你会唱歌吗 and all that asks nothing are talk. ``personal`` is what
-    :func:`personal` says of it, with the turns before where it needs them.
+    "Who made you?", "tell me a joke", 你会唱歌吗, today's weather and all that asks nothing are talk. ``personal`` is
+    what :func:`personal` says of it, with the turns before where it needs them.
     """
     if not is_question(message) or _PROPOSES.search(message):
+        return False
+    if not personal and _ANYBODYS.search(message):
         return False
     core = _LEADS.sub(" ", message)
     return personal or after_the_bot(message) or not (_TO_BOT.search(core) or _REQUEST.search(core))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from hashlib import blake2b
@@ -78,7 +78,8 @@ class Measured:
                 partial(measure, index, foreign, pool, talk=talk), size=(1 + rows) * len(foreign.asked.terms)
             )
             held = _Held(owner, null, foreign, limits, self._stores.nulls.erasures)
-        held.foreign, held.limits = foreign, limits
+        # Which lines a model sees anyway is no matter here, and they are many.
+        held.foreign, held.limits = foreign, replace(limits, exclude=frozenset())
         held.aged = not held.null.fits(rows, vectors=vectors)
         self._keep(owner, case, held)
         return held.null

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 _COUNT_BITS: Final = 8
 _MOST: Final = (1 << _COUNT_BITS) - 1
-_TERMS_KEPT: Final = 50_000
+_TERMS_KEPT: Final = 8_192
 _KEY_BYTES: Final = 8
 _A_TURN: Final = 8
 """Rows up to which what comes is a turn of a talk, and is kept loose."""

@@ -6,7 +6,7 @@ A segment holds names, but no sentence, and can always be made again. Pure.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -109,10 +109,21 @@ def _row(unit: Unit, length: int, people: dict[str, int], known: frozenset[str])
         KINDS.index(unit.kind),
         unit.role == "bot",
         message and asks(unit.text),
-        message and (only_asks(unit.text) or is_small_talk(unit.text)),
+        message and tells_nothing(unit.text, known),
         unit.span is not None or holds_time(unit.text),
         holds_name(unit.text, known),
     )
+
+
+def tells_nothing(text: str, names: Iterable[str]) -> bool:
+    """Whether a line but asks or is small talk, be it with the ``names`` of those it is between."""
+    if only_asks(text) or is_small_talk(text):
+        return True
+    called = [name for name in names if name and name in text]
+    for name in called:
+        text = text.replace(name, " ")
+    # A name alone may be an answer.
+    return bool(called) and any(map(str.isalnum, text)) and is_small_talk(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from memory.embedding import Embeddings
 from memory.lexical import Background
 from memory.ports import EmbedderUnavailable, Vector
 from memory.vectors import Matrix, unit_length, usable
-from memory.words import query_terms
+from memory.words import query_terms, terms
 
 Column = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ class Probes:
     """What foreign people say in one language: ``asked`` are questions, ``talk`` is talk that asks nothing.
 
     ``told`` are the vectors of their statements, (n, d) float32, None without an embedder; ``idle`` are the words of
-    small talk, which say nothing where nothing is asked.
+    small talk and the everyday ones of the language, which say nothing where nothing is asked.
     """
 
     asked: Lot
@@ -98,6 +98,14 @@ def told_texts(language: str) -> tuple[str, ...]:
 def talk_texts(language: str) -> tuple[str, ...]:
     """The shipped small talk of "zh" or "en"."""
     return _lines(f"talk_{language}.txt")
+
+
+@cache
+def everyday(language: str) -> frozenset[str]:
+    """The terms of the words of "zh" or "en" that stand in talk about anything: what is left of it is its topic."""
+    return frozenset(
+        term for line in _lines(f"everyday_{language}.txt") for word in line.split() for term in terms(word)
+    )
 
 
 def shipped_texts(language: str) -> tuple[str, ...]:
@@ -142,9 +150,10 @@ def _without_vectors(language: str) -> Probes:
     background = Background(len(shipped_texts(language)), Counter(chain(*asked, *told, *talk)))
     idle = Counter(chain(*talk))
     # Of a piece of small talk itself, the words that another one holds.
-    bare = tuple(tuple(term for term in terms if idle[term] < _SHARED) for terms in talk)
-    stated = tuple(tuple(term for term in terms if term not in idle) for terms in told)
-    return Probes(Lot(asked, asked), Lot(told + talk, stated + bare), background, frozenset(idle))
+    common = everyday(language)
+    bare = tuple(tuple(term for term in held if idle[term] < _SHARED and term not in common) for held in talk)
+    stated = tuple(tuple(term for term in held if term not in idle and term not in common) for held in told)
+    return Probes(Lot(asked, asked), Lot(told + talk, stated + bare), background, common.union(idle))
 
 
 def packed(model: str, texts: Sequence[str], vectors: Sequence[Vector]) -> Iterator[str]:

@@ -251,10 +251,11 @@ class Vectors:
 
     @property
     def nbytes(self) -> int:
-        """Memory held, bytes: the vectors, their scales and offsets, and what finds them."""
+        """Memory held, bytes: the vectors, their scales, offsets and centre, and what finds them."""
         pages = sum(page.nbytes for page in self._pages) + self._page_keys.nbytes + self._page_order.nbytes
         loose = self._tail.nbytes + len(self._slots) * _BYTES_OF_A_KEY
-        return pages + loose + self._scales.nbytes + self._offsets.nbytes
+        around = 0 if self._centre is None else self._centre.nbytes
+        return pages + loose + around + self._scales.nbytes + self._offsets.nbytes
 
     def _blocks(self) -> Iterator[Bytes]:
         yield from self._pages

@@ -308,7 +308,55 @@ FIRST_DAYS_EN: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 )
 """Statements of a person's first days, each with the questions it answers. The weights were set on others."""
 
+CHAT_ZH: Final = (
+    "早上好，新的一周又开始了",
+    "嘿，最近怎么样",
+    "好久没聊了",
+    "打扰一下",
+    "麻烦你了",
+    "谢谢你的帮忙",
+    "你说话真逗",
+    "太搞笑了吧",
+    "收到，没问题",
+    "原来如此，我懂了",
+    "说个冷笑话吧",
+    "有点困，不想动",
+    "今天心情真好",
+    "明天会下雨吗",
+    "现在几点了",
+    "你今年多大了",
+    "你喜欢听歌吗",
+    "帮我算一下三十六乘以七",
+    "法国的首都是哪里",
+    "不早了，我要休息了",
+)
+
+CHAT_EN: Final = (
+    "Hi! Nice to see you again",
+    "Yo, what's new?",
+    "Hey, long day today",
+    "How have you been?",
+    "Much appreciated!",
+    "Thanks a bunch, you're the best",
+    "LOL that's a good one",
+    "You're funny",
+    "Got it, will do",
+    "Sure, why not",
+    "Tell me something interesting",
+    "I could use a nap",
+    "What a lovely morning",
+    "Is it cold outside?",
+    "What time is it?",
+    "Are you a real person?",
+    "Who is your favorite singer?",
+    "Convert 5 miles to kilometers",
+    "What's the capital of France?",
+    "Time for bed, see you",
+)
+"""Small talk put down before the rules of small talk were last changed; none of it ships or is in the bench."""
+
 STATEMENTS: Final = {"zh": STATEMENTS_ZH, "en": STATEMENTS_EN}
 OWN: Final = {"zh": OWN_ZH, "en": OWN_EN}
 FOREIGN: Final = {"zh": FOREIGN_ZH, "en": FOREIGN_EN}
 FIRST_DAYS: Final = {"zh": FIRST_DAYS_ZH, "en": FIRST_DAYS_EN}
+CHAT: Final = {"zh": CHAT_ZH, "en": CHAT_EN}

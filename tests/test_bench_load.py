@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from copy import deepcopy
 from itertools import pairwise
 from typing import Any
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from bot.bench import load
 from bot.bench.crowd import COMMAND_EVERY, Due, schedule, signs
+from bot.bench.delivery import Lag
 from bot.bench.hall import Answered, Hall, Told
 from bot.cli import cli
 from bot.message import Reply
@@ -64,6 +66,37 @@ async def test_each_message_that_is_lost_doubled_or_answered_out_of_order_is_fou
         "a reply after one to a later message": 1,
         "messages lost": 1,
     }
+
+
+async def test_an_answer_to_what_nobody_has_written_yet_is_found() -> None:
+    judge, (mine, early) = hall(due(1, 1), due(1, 2))
+    early.told.said = False
+    await mine.send(Reply("#1-1 #1-2: both"))
+    await mine.done()
+    wrong = judge.verdict()
+    assert wrong["a reply to what was never said"] == 1
+    assert "messages lost" not in wrong, "what was not written is not lost"
+
+
+def test_what_the_judge_remembers_takes_no_more_memory_at_the_end() -> None:
+    told = [Told(due(person, 1)) for person in range(1, 200)]
+    lag, looks = Lag(seconds=10), 2_000
+    values = [0.1 * look for look in range(looks)]
+    tracemalloc.start()
+    try:
+        for one in told:
+            one.waited, one.fate = one.due.at + 0.25, "answered"
+        for value in values:
+            lag.note(value, value)
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert grown < 500
+    assert told[0].waited == pytest.approx(0.35)
+    assert list(lag.late) == values
+    lag.note(7.0, 1.0)
+    assert lag.late[-1] == 7.0
+    assert lag.own[-1] == 1.0
 
 
 async def test_another_persons_words_in_a_reply_are_found() -> None:

@@ -14,7 +14,7 @@ import pytest
 from config.settings import Settings
 from memory import Line, Memory
 from memory.db import Database
-from memory.jobs import Job, Runs, run_due
+from memory.jobs import Job, LeftOff, Runs, run_due
 from memory.model import Account, Chat
 from memory.ports import Completer, CompleterUnavailable, Completion
 from tests.conftest import Clock
@@ -121,6 +121,63 @@ async def test_f04_idle_sessions_are_distilled_once_each_and_a_few_at_a_time(tmp
     await again.run_due(now=clock.advance(hours=5))
     assert completer.calls == 12
     await again.close()
+
+
+class Leaving(Distilling):
+    """The same; the program is about to end when the first two have asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.leave: list[Memory] = []
+
+    async def complete(
+        self, messages: Sequence[Mapping[str, str]], *, schema: Mapping[str, Any] | None = None, max_tokens: int
+    ) -> Completion:
+        for memory in self.leave:
+            memory.leave_off()
+        return await super().complete(messages, schema=schema, max_tokens=max_tokens)
+
+
+async def test_f04_a_program_that_ends_finishes_the_sessions_it_is_at_and_leaves_the_others_for_the_next_start(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    completer = Leaving()
+    memory = await opened(tmp_path, clock, completer)
+    for number in range(12):
+        owner, chat = await person(memory, str(number))
+        await memory.note(owner, chat, Line("user", "", clock(), f"我养了{number}条鱼"))
+    clock.advance(minutes=31)
+    completer.leave.append(memory)
+    done = await memory.run_due(now=clock())
+    assert completer.calls == Settings().distil.at_once
+    assert "distil" not in done
+    assert await memory.run_due(now=clock()) == {}
+    known = {run.name: run for run in await memory.job_runs()}
+    assert "distil" not in known, "what did not come to its end is due at once"
+    assert {run.failures for run in known.values()} == {0}
+    await memory.close()
+    completer.leave.clear()
+    again = await opened(tmp_path, clock, completer)
+    await again.run_due(now=clock())
+    assert completer.calls == 12, "each session once"
+    assert "failed" not in caplog.text
+    await again.close()
+
+
+async def test_a_daily_job_that_left_off_in_the_middle_is_not_put_off_until_tomorrow(
+    tmp_path: Path, clock: Clock
+) -> None:
+    memory = await opened(tmp_path, clock)
+    for number in range(3):
+        await person(memory, str(number))
+    (cool,) = [job for job in memory.jobs if job.name == "cool"]
+    memory.leave_off()
+    with pytest.raises(LeftOff):
+        await cool.run(clock())
+    runs = Runs(memory._db)
+    assert await run_due((cool,), runs, now=clock()) == {}
+    assert await runs.due(cool, now=clock())
+    await memory.close()
 
 
 async def test_the_journal_is_trimmed_after_its_days_and_memories_keep_their_quotes(

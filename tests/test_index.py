@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from memory import vectors
 from memory.embedding import text_hash
-from memory.index import NOWHERE
+from memory.index import NOWHERE, OwnerIndex
 from memory.vectors import Vectors, coded
 from tests.units import index_of, known, row, said
 
@@ -47,7 +50,7 @@ def test_vectors_are_scaled_to_length_one() -> None:
 def test_a_first_load_is_taken_as_it_is_and_grown_apart_from_the_next_on() -> None:
     held, first = Vectors(), np.eye(4, dtype=np.float32)[:3]
     assert held.add([b"a", b"b", b"c"], first) == {b"a": 0, b"b": 1, b"c": 2}
-    assert held.nbytes <= 3 * (4 + 8 + 120), "a byte a number, no spare room"
+    assert held.nbytes <= 3 * (4 + 8 + 120) + 4 * 4, "a byte a number, no spare room"
     assert held.add(
         [b"c", b"d"],
         row(
@@ -118,6 +121,24 @@ def test_a_known_unit_is_not_entered_twice() -> None:
     index = index_of([said(1, "a")])
     index.add([said(1, "a"), said(2, "b")])
     assert len(index.rows) == 2
+
+
+@pytest.mark.parametrize("rows", [2, 12, 40, 300])
+def test_the_size_in_bytes_is_about_what_is_taken_however_little_each_person_has_said(rows: int) -> None:
+    def some() -> OwnerIndex:
+        index = index_of([said(n, f"some words and number{n}") for n in range(1, rows)])
+        index.add_vectors([text_hash(f"t{n}") for n in range(rows)], np.ones((rows, 256), np.float32))
+        return index
+
+    some()
+    tracemalloc.start()
+    try:
+        held = [some() for _ in range(20)]
+        gc.collect()
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 0.8 * taken < sum(index.nbytes for index in held) < 1.4 * taken
 
 
 def test_the_size_in_bytes_follows_what_is_held() -> None:

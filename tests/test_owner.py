@@ -125,6 +125,7 @@ WITHOUT_OWNER = {
     ("Memory", "acquainted"): "this is where an owner comes from",
     ("Memory", "job_runs"): "names of jobs, times and counts, no memory",
     ("Memory", "run_due"): "housekeeping goes owner by owner inside",
+    ("Memory", "leave_off"): "the end of all housekeeping, whosever",
     ("Memory", "notices"): "gives each notice with its owner",
     ("Memory", "author_of"): "this is where an owner comes from: a deletion names a message, not who wrote it",
     ("Memory", "waiting"): "gives each message that waits with its owner, at a start",

@@ -320,6 +320,12 @@ def test_e07_a_request_to_forget_states_nothing(text: str) -> None:
         "Good morning!",
         "how are you?",
         "？？",
+        "Hello! It's so nice to see you again",
+        "what's going on with you?",
+        "That's really sweet, take care!",
+        "你最近过得怎么样？",
+        "谢谢您的推荐，我知道了",
+        "打扰一下",
     ],
 )
 def test_small_talk_needs_no_search(text: str) -> None:
@@ -339,10 +345,26 @@ def test_small_talk_needs_no_search(text: str) -> None:
         "hide",
         "什么",
         "哈" * 60 + "x",
+        "what's new with Tom?",
+        "have a good look at my lease",
+        "我妈最近怎么样",
+        "最近的医院在哪",
     ],
 )
 def test_a_question_or_a_statement_is_never_small_talk(text: str) -> None:
     assert not rules.is_small_talk(text)
+
+
+@pytest.mark.parametrize(
+    "piece", ["明白了", "了解了", "好的好吧", "haha ", "thank you thanks ", "oh oh ", "最近你过得怎么样"]
+)
+def test_small_talk_that_reads_two_ways_is_read_in_steps_not_in_all_ways(piece: str) -> None:
+    """In all ways it took two to the power of the pieces: as many as fit a message held up everybody for seconds."""
+    text = (piece * 60)[:59] + "x"
+    looked = time.process_time()
+    for _ in range(20):
+        assert not rules.is_small_talk(text)
+    assert time.process_time() - looked < 1
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,18 @@ async def test_a_stop_lets_the_running_tick_end_and_begins_no_other() -> None:
     assert (tick.begun, tick.ended) == (1, 1)
 
 
+async def test_a_stop_asks_the_running_tick_to_leave_off(caplog: pytest.LogCaptureFixture) -> None:
+    tick = Tick()
+    tick.open.clear()
+    scheduler = Scheduler(tick, 3_600, leave=tick.open.set)
+    scheduler.start()
+    async with asyncio.timeout(5):
+        await tick.reach(begun=1)
+        await scheduler.stop()
+    assert tick.ended == 1
+    assert not caplog.records
+
+
 async def test_a_stop_does_not_wait_for_ever(caplog: pytest.LogCaptureFixture) -> None:
     tick = Tick()
     tick.open.clear()

@@ -25,6 +25,7 @@ from memory.lexicon import (
 )
 from memory.model import Span
 from memory.score import BOOST, Question, Ranking, freshness, rank, standard
+from memory.segments import tells_nothing
 from memory.words import query_terms
 from tests.units import START, index_of, known, row, said
 
@@ -319,6 +320,17 @@ def test_a_line_that_tells_before_it_asks_is_no_mere_question() -> None:
     assert only_asks("Where is it? Do you know?")
     assert not only_asks("I went to the lake. And you?")
     assert not only_asks("我去了湖边，你呢")
+
+
+def test_a_line_that_only_greets_somebody_by_name_tells_nothing() -> None:
+    people = ("Joanna", "周立")
+    assert all(
+        tells_nothing(line, people) for line in ("See you later Joanna!", "你好周立，很高兴认识你！", "ok", "Why?")
+    )
+    assert not any(
+        tells_nothing(line, people)
+        for line in ("Joanna", "Thanks, Joanna! The cat is well", "周立病了", "See you later Nate!")
+    )
 
 
 @pytest.mark.parametrize(

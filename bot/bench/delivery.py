@@ -15,7 +15,7 @@ import tempfile
 import time
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -50,12 +50,25 @@ QUESTIONS: Final = 2
 """Messages each chat writes."""
 
 
-@dataclass
 class Lag:
-    """How late the event loop was at each look, ms; and how much of that its own thread was at work, CPU ms."""
+    """How late the event loop was at each look, ms; and how much of that its own thread was at work, CPU ms.
 
-    late: array[float] = field(default_factory=lambda: array("d"))
-    own: array[float] = field(default_factory=lambda: array("d"))
+    Room for ``seconds`` of looks is taken at once: what the judge has to remember is no growth of the bot's.
+    """
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        room = array("d", [0.0]) * int(seconds / LOOK_SECONDS)
+        self._late, self._own, self._looks = room, room[:], 0
+
+    @property
+    def late(self) -> array[float]:
+        """How late it was."""
+        return self._late[: self._looks]
+
+    @property
+    def own(self) -> array[float]:
+        """How long its thread was at work meanwhile."""
+        return self._own[: self._looks]
 
     async def watch(self) -> None:
         """Look until cancelled."""
@@ -63,8 +76,15 @@ class Lag:
             started, worked = time.perf_counter(), time.thread_time()
             await asyncio.sleep(LOOK_SECONDS)
             late = max(0.0, time.perf_counter() - started - LOOK_SECONDS)
-            self.late.append(late * 1_000)
-            self.own.append(min(late, time.thread_time() - worked) * 1_000)
+            self.note(late * 1_000, min(late, time.thread_time() - worked) * 1_000)
+
+    def note(self, late: float, own: float) -> None:
+        """Take down a look."""
+        if self._looks == len(self._late):
+            self._late.append(0.0)
+            self._own.append(0.0)
+        self._late[self._looks], self._own[self._looks] = late, own
+        self._looks += 1
 
 
 class Counted:

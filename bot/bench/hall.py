@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,15 +33,26 @@ Fate = Literal["answered", "obeyed", "refused", "failed"]
 
 @dataclass(slots=True)
 class Told:
-    """A message and what became of it. ``waited`` are seconds from when it was due, be it handed in later or not."""
+    """A message and what became of it. It takes no more memory at the end than at the beginning."""
 
     due: Due
+    said: bool = True
+    """Whether its person has written it by now."""
     sink: Answered | None = None
     fate: Fate | None = None
-    waited: float = 0.0
     ended: int = 0
     put_off: bool = False
     """Whether its person was told shortly before that there is too much to do."""
+    _waited: array[float] = field(default_factory=lambda: array("d", [0.0]))
+
+    @property
+    def waited(self) -> float:
+        """Seconds from when it was due, be it handed in later or not, to what became of it."""
+        return self._waited[0]
+
+    @waited.setter
+    def waited(self, seconds: float) -> None:
+        self._waited[0] = seconds
 
 
 @dataclass
@@ -74,7 +86,8 @@ class Hall:
         del commands
         await seen()
         # Before anything is looked at: what the judge has to remember is no growth of the bot's.
-        script = [Told(due) for due in self.script]
+        script = [Told(due, said=False) for due in self.script]
+        self.told = {told.due.sign: told for told in script}
         queue: asyncio.Queue[Told] = asyncio.Queue()
         self.began = time.perf_counter()
         self.up.set()
@@ -109,7 +122,7 @@ class Hall:
         for told in script:
             if (left := self.began + told.due.at - time.perf_counter()) > 0:
                 await asyncio.sleep(left)
-            self.told[told.due.sign] = told
+            told.said = True
             told.sink = Answered(self, told)
             queue.put_nowait(told)
             self.longest_queue = max(self.longest_queue, queue.qsize())
@@ -125,6 +138,11 @@ class Hall:
         del shown, begun
         self.wrong["an answer taken up though nothing stopped"] += 1
         return Answered(self, Told(Due(0.0, (0, 0), incoming.text, "en")))
+
+    @property
+    def said(self) -> list[Told]:
+        """The messages that were written so far."""
+        return [told for told in self.told.values() if told.said]
 
     @property
     def settled(self) -> int:
@@ -160,7 +178,7 @@ class Hall:
             self.wrong["a reply that does not end with its message, or names one out of order"] += 1
         for each in numbers:
             other = self.told.get((person, each))
-            if other is None:
+            if other is None or not other.said:
                 self.wrong["a reply to what was never said"] += 1
             elif other.fate in ("answered", "obeyed"):
                 self.wrong["a message answered twice"] += 1
@@ -179,13 +197,14 @@ class Hall:
     def verdict(self) -> Counter[str]:
         """What must not be, once everything should be over."""
         wrong = Counter(self.wrong)
-        for told in self.told.values():
+        said = self.said
+        for told in said:
             if told.fate is None and told.put_off:
                 told.fate = "refused"
-        wrong["messages lost"] = sum(told.fate is None for told in self.told.values())
-        wrong["messages that were answered with a failure"] = sum(told.fate == "failed" for told in self.told.values())
-        wrong["messages ended not once"] = sum(told.ended != 1 for told in self.told.values())
-        wrong["commands refused"] = sum(told.due.is_command and told.fate == "refused" for told in self.told.values())
+        wrong["messages lost"] = sum(told.fate is None for told in said)
+        wrong["messages that were answered with a failure"] = sum(told.fate == "failed" for told in said)
+        wrong["messages ended not once"] = sum(told.ended != 1 for told in said)
+        wrong["commands refused"] = sum(told.due.is_command and told.fate == "refused" for told in said)
         return +wrong
 
 

@@ -35,6 +35,7 @@ from bot.embedders import LocalEmbedder
 from bot.tokens import token_counter
 from config.settings import AccessSettings, BudgetSettings, ConversationSettings, SessionSettings, Settings
 from memory import DATABASE_NAME, Memory
+from memory.jobs import LeftOff
 from memory.ports import Embedder
 
 PIPED_WIDTH: Final = 110
@@ -113,7 +114,8 @@ class _App(App):
         if self.daily_due:
             self.daily_due = False
             for job in self.memory.jobs:
-                await job.run(self.clock())
+                with contextlib.suppress(LeftOff):
+                    await job.run(self.clock())
         await super().tick()
 
 
@@ -153,7 +155,7 @@ class Played:
 async def play(plan: Plan, folder: Path) -> Played:
     """Have everybody write and be answered, in a file in ``folder``."""
     started = time.perf_counter()
-    model, lag, resources = ScriptedModel(plan.model_seconds), Lag(), Resources()
+    model, lag, resources = ScriptedModel(plan.model_seconds), Lag(plan.seconds), Resources()
     hall = Hall(schedule(chats=plan.chats, rate=plan.rate, seconds=plan.seconds))
     async with _built(plan, folder, model) as app:
         keep_out_of_collections()
@@ -166,7 +168,7 @@ async def play(plan: Plan, folder: Path) -> Played:
             await asyncio.sleep(plan.seconds * DAILY_AT)
             app.daily_due = True
             await hall.due_over.wait()
-            backlog = len(hall.told) - hall.settled
+            backlog = len(hall.said) - hall.settled
             for task in watching:
                 task.cancel()
             threads = {name: seconds - used.get(name, 0.0) for name, seconds in thread_seconds().items()}
@@ -223,7 +225,7 @@ def run_load(plan: Plan) -> dict[str, Any]:
 def figures(plan: Plan, played: Played) -> dict[str, Any]:
     """The figures of a run, with what is not as it must be under "failures"."""
     hall, resources = played.hall, played.resources
-    told = list(hall.told.values())
+    told = hall.said
     waits = {fate: [each.waited for each in told if each.fate == fate] for fate in ("answered", "obeyed", "refused")}
     by_design = plan.quiet_seconds + plan.model_seconds
     over = max((each.due.at + each.waited - by_design for each in told if each.fate), default=0.0)

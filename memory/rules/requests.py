@@ -134,18 +134,31 @@ def _object(sentence: str, asked: re.Match[str], offset: int) -> str | None:
     return None if not words or _NOTHING.fullmatch(words) else words
 
 
+def _longest_first(*lines: str) -> str:
+    """A pattern for any of the alternatives in ``lines``, the longer before the shorter, as in :func:`any_of`."""
+    return any_of(*sorted((word for line in lines for word in line.split()), key=len, reverse=True))
+
+
 _SMALL_TALK: Final = re.compile(
-    r"(?:\W|_|"
-    + any_of(
+    r"(?:\W|_)+|"
+    + _longest_first(
         "你好 您好 大家好 嗨 哈喽 嘿 喂 早 早安 早上好 上午好 中午好 下午好 晚上好 晚安 午安 在吗 在不在 "
         "在么 有人吗 谢谢你? 谢谢您 多谢 感谢 谢啦 谢了 谢",
         "不客气 不用谢 好的 好吧 好嘞 好滴 好哒 好 行 嗯 哦 噢 喔 额 呃 啊 哈 呵 嘿 嘻 哇 唉 诶 收到 "
         "明白了? 知道了 懂了 了解了? 再见 拜拜 拜 回见 回头见",
         "没事 没关系 厉害 牛 赞 棒 真棒 太棒了 不错 太好了 对 对的 是的 没错 可以 辛苦了 加油 真的 6 88 "
         "啦 呀 哒 呢 吧 了 哟 呦 哎",
+        "好久不见 好久没聊了? 打扰一下 打扰你?了 麻烦(?:你|您)了? 不好意思 "
+        "(?:很|真)?高兴(?:再次)?(?:认识|见到)(?:你|您) "
+        "(?:你|您)?(?:最近|近来|这几天)(?:你|您)?(?:过得|都|还)?(?:怎么样|咋样|如何|好吗|忙吗|忙不忙) "
+        "(?:你|您)(?:今天)?过得(?:怎么样|好吗) (?:你|您)还?好吗",
+        "(?:谢谢|感谢|多谢)(?:你|您|大家)?的?(?:帮助|帮忙|建议|推荐|分享|提醒|理解|支持|关心|回答|解答|夸奖) "
+        "(?:非常|十分|太|真是太?|很)(?:谢谢|感谢)(?:你|您)? 我?(?:知道|明白|了解|记住|懂)[了啦] 原来如此 没问题 有道理 "
+        "(?:你|您)?说得(?:对|有道理) 那就好 真的吗 是吗 是啊 对啊 当然 (?:明天|下次|改天)(?:见|聊|再聊) 回头再?聊 "
+        "祝(?:你|您)(?:好运|愉快|开心|一切顺利) 做?个?好梦 朋友",
     )
-    + "|(?:"
-    + any_of(
+    + "|"
+    + _longest_first(
         "hi+ hello hey+ heya hiya yo sup howdy there good_(?:morning|afternoon|evening|night|day) "
         "morning bye goodbye bye-bye see_you(?:_(?:later|soon|tomorrow))? cya later ttyl",
         "thanks thank_you thx ty cheers a_lot so_much very_much ok okay k kk sure yes yeah yep yup no "
@@ -153,9 +166,22 @@ _SMALL_TALK: Final = re.compile(
         "ha(?:ha)+h? haha hehe hmm+ oh+ ah+ um+ uh+ well got_it i_see how_are_you(?:_doing)?(?:_today)? "
         "what's_up whats_up how's_it_going nice_to_meet_you you're_welcome np no_problem",
         "please bot my_friend everyone all welcome indeed exactly true",
+        "(?:it's_|it_was_)?(?:so_)?(?:good|great|nice|lovely|glad|happy|pleased)_(?:to_(?:see|meet|hear_from|talk_to)|"
+        "seeing|meeting|hearing_from|talking_to|chatting_with)_you(?:_(?:again|all|too))? long_time_no_(?:see|talk) "
+        "welcome_back how_have_you_been how_are_things how's_(?:life|everything|your_day)(?:_going|_been)? "
+        "how_is_it_going what_is_up what(?:'s|_is)_(?:new|going_on|happening)(?:_with_you)? anything_new "
+        "(?:and|what_about|how_about|with)_you",
+        "(?:i_)?(?:really_)?appreciate_(?:it|that) much_appreciated thanks_(?:again|a_million|for_asking) no_worries "
+        "my_pleasure anytime sounds_(?:good|great|fun|awesome|amazing)(?:_to_me)? will_do makes_sense of_course "
+        "sure_thing absolutely definitely totally agreed i_understand i_agree same_here me_too you_too really "
+        "oh_my_(?:god|gosh)",
+        "(?:that's|that_is|it's|so|how|you're)_(?:so_|really_)?(?:great|awesome|amazing|cool|nice|wonderful|fantastic|"
+        "funny|sweet|lovely|right) (?:good|great|nice)_(?:one|job|work) well_done congrats congratulations good_luck "
+        "have_fun have_a_(?:good|great|nice)_(?:one|day|evening|night|weekend) take_care keep_in_touch",
     )
-    + r")(?![a-z0-9']))*"
+    + r"(?![a-z0-9'])"
 )
+"""One word or phrase of small talk, or what is no word."""
 _LONGEST_SMALL_TALK: Final = 60
 
 
@@ -166,7 +192,11 @@ def is_small_talk(text: str) -> bool:
     """
     if len(text) > _LONGEST_SMALL_TALK and any(character.isalnum() for character in text):
         return False
-    return _SMALL_TALK.fullmatch(folded(text)) is not None
+    # Word by word and never back: one pattern for all took time that doubled with each word that reads two ways.
+    plain, end = folded(text), 0
+    while found := _SMALL_TALK.match(plain, end):
+        end = found.end()
+    return end == len(plain)
 
 
 _EVERYTHING: Final = re.compile(
