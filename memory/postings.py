@@ -222,7 +222,7 @@ class _Loose:
     def packed(self) -> Packed:
         """The same in order of the terms."""
         postings = self._postings[: self._held]
-        return _sorted(self.keys, postings >> _COUNT_BITS, postings & _MOST)
+        return _sorted(self.keys, postings >> np.uint32(_COUNT_BITS), postings & np.uint32(_MOST))
 
 
 _NO_HITS: Final = Hits(np.zeros(0, np.intp), np.zeros(0, np.int32), np.zeros(0, np.float32))
