@@ -25,6 +25,8 @@ _A_TURN: Final = 8
 LOOSE_ROWS: Final = 64
 LOOSE_POSTINGS: Final = 1_024
 """So much is kept loose at most; to look through all of it for twenty terms takes some 20 us."""
+_BYTES_OF_A_PART: Final = 550
+"""What a part takes beside its numbers: three arrays and what holds them (measured, rounded up)."""
 
 
 class Hits(NamedTuple):
@@ -177,7 +179,7 @@ class Postings:
     @property
     def nbytes(self) -> int:
         """Memory held, bytes."""
-        return self._loose.nbytes + sum(part.nbytes for _, _, part in self._parts)
+        return self._loose.nbytes + sum(part.nbytes + _BYTES_OF_A_PART for _, _, part in self._parts)
 
 
 class _Loose:
@@ -197,7 +199,7 @@ class _Loose:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self._keys.nbytes + self._postings.nbytes
+        return self._keys.nbytes + self._postings.nbytes + _BYTES_OF_A_PART
 
     def takes(self, rows: int, postings: int) -> bool:
         """Whether there is room for so many more."""
