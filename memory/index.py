@@ -56,7 +56,7 @@ _OWN: Final = np.dtype(
     ]
 )
 """What an index adds to the columns of a segment: places in itself."""
-_BYTES_OF_AN_INDEX: Final = 6_000
+_BYTES_OF_AN_INDEX: Final = 5_500
 """What an index holds of nobody's words yet: its objects and empty columns (measured, rounded up)."""
 _BYTES_OF_AN_ENTRY: Final = 200
 """What a name, a session or the span of an event takes in a table of Python (measured, rounded up)."""
@@ -102,9 +102,12 @@ class Columns:
     def _reserve(self, rows: int) -> None:
         held = len(self._all["id"])
         if rows > held:
-            room = max(rows, 2 * held if held else 0)
+            room = max(rows, 2 * held)
             for name, column in self._all.items():
-                self._all[name] = np.resize(column, room) if held else np.zeros(room, column.dtype)
+                # Not np.resize: that leaves two arrays, one a view of the other, and there are many columns.
+                grown = np.zeros(room, column.dtype)
+                grown[: self._count] = column[: self._count]
+                self._all[name] = grown
 
 
 class OwnerIndex:

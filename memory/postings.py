@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 _COUNT_BITS: Final = 8
 _MOST: Final = (1 << _COUNT_BITS) - 1
-_TERMS_KEPT: Final = 16_384
+_TERMS_KEPT: Final = 8_192
 _KEY_BYTES: Final = 8
+_BYTES_OF_A_PART: Final = 550
+"""What a part takes beside its numbers: three arrays and what holds them (measured, rounded up)."""
 
 
 class Hits(NamedTuple):
@@ -128,7 +130,7 @@ class Postings:
     @property
     def nbytes(self) -> int:
         """Memory held, bytes."""
-        return sum(part.nbytes for _, _, part in self._parts)
+        return sum(part.nbytes + _BYTES_OF_A_PART for _, _, part in self._parts)
 
 
 _NO_HITS: Final = Hits(np.zeros(0, np.intp), np.zeros(0, np.int32), np.zeros(0, np.float32))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -51,12 +52,23 @@ _CORRECTION: Final = re.compile(
 )
 
 
+_SENSES_KEPT: Final = 8_192
+"""As many as one person's memory has sentences at most, nearly: each new one is held against all of them. Some 4 MB."""
+
+
 class _Sense(NamedTuple):
-    """The words of a sentence: in order, in order without denials, and as a set."""
+    """The words of a sentence: in order, and in order without denials.
+
+    Thousands are kept, so that each is small: a word is there once for all of them, and no set is kept.
+    """
 
     mark: tuple[str, ...]
     undenied: tuple[str, ...]
-    words: frozenset[str]
+
+    @property
+    def words(self) -> frozenset[str]:
+        """All of them, each once."""
+        return frozenset(self.mark)
 
 
 def fingerprint(text: str) -> tuple[str, ...]:
@@ -110,12 +122,12 @@ def corrects(words: str) -> bool:
     return _CORRECTION.search(words) is not None
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=_SENSES_KEPT)
 def _sense(text: str) -> _Sense:
     plain = _CLITIC.sub("", _NOT.sub(" not", _OWNER.sub(" ", folded(text))))
     tokens = (_SAME_WORD.get(token, token) for token in _TOKEN.findall(plain))
-    mark = tuple(_stem(token) for token in tokens if token not in _EMPTY)
-    return _Sense(mark, tuple(word for word in mark if word not in _DENIALS), frozenset(mark))
+    mark = tuple(sys.intern(_stem(token)) for token in tokens if token not in _EMPTY)
+    return _Sense(mark, mark if _DENIALS.isdisjoint(mark) else tuple(word for word in mark if word not in _DENIALS))
 
 
 def _stem(token: str) -> str:

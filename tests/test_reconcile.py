@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -567,3 +568,16 @@ def test_a_correction_is_heard(words: str) -> None:
 @pytest.mark.parametrize("words", ["我是说书人", "Actually I have another interview on Friday", "周三面试"])
 def test_what_takes_nothing_back_is_no_correction(words: str) -> None:
     assert not corrects(words)
+
+
+def test_what_is_kept_of_a_sentence_for_the_next_comparison_is_small() -> None:
+    texts = [f"In the year {n} the owner walked with Ann to harbour {n % 7}" for n in range(1_000, 1_500)]
+    fingerprint("The tables are there.")
+    tracemalloc.start()
+    try:
+        for text in texts:
+            fingerprint(text)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken / len(texts) < 700, "bytes of a sentence, beside itself"
