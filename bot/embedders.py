@@ -304,7 +304,7 @@ def _in_order(answer: object, count: int) -> list[object]:
 
 @cache
 def _installed(package: str) -> str:
-    """The version of a package; looked up once, for that reads files and every recall asks for the name of the model."""
+    """The version of a package, looked up once: that reads files, and every recall asks for the name of the model."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
