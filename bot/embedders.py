@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -229,11 +230,7 @@ class LocalEmbedder:
     @property
     def model(self) -> str:
         """Package, version and the form in which texts go in."""
-        try:
-            version = importlib.metadata.version(_PACKAGE)
-        except importlib.metadata.PackageNotFoundError:
-            version = "missing"
-        return f"{_PACKAGE}-{version}/query"
+        return f"{_PACKAGE}-{_installed(_PACKAGE)}/query"
 
     async def embed(self, texts: Sequence[str]) -> list[Vector | None]:
         """Embed texts; see ``memory.ports.Embedder``. Raises LocalModelMissing."""
@@ -303,3 +300,12 @@ def _in_order(answer: object, count: int) -> list[object]:
         raise LLMError("refused", f"{len(rows)} embeddings for {count} texts, and no telling whose")
     placed = {index: row.get("embedding") for index, row in zip(indices, rows, strict=True)}
     return [placed.get(at) for at in range(count)]
+
+
+@cache
+def _installed(package: str) -> str:
+    """The version of a package, looked up once: that reads files, and every recall asks for the name of the model."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "missing"

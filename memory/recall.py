@@ -18,7 +18,16 @@ from memory.calibrating import Calibration, calibrate
 from memory.fusing import fused
 from memory.index import Indexes, OwnerIndex
 from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, may_be_shown, visible
-from memory.lexicon import after_the_bot, asked_in, asking_part, asks_memory, is_question, needs_context, personal
+from memory.lexicon import (
+    after_the_bot,
+    asked_in,
+    asking_part,
+    asks_memory,
+    is_question,
+    needs_context,
+    personal,
+    to_the_point,
+)
 from memory.measured import Measured
 from memory.model import SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
 from memory.offloop import off_loop
@@ -300,6 +309,7 @@ class Recall:
     ) -> tuple[Judged, LongHits]:
         """What answers one wording of the question. All that waits for the embedder is done outside the queue."""
         asker = options.asker or owner
+        question = to_the_point(question)
         search = _search_text(question, options.context)
         vector = None
         if options.by_words:

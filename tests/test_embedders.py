@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib.metadata
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -333,3 +334,9 @@ def test_without_the_package_auto_means_words_only(
 @pytest.mark.parametrize("values", [None, "x", [None, 1], [[1]], [1e200, 1e200], [], [float("inf")], ["NaN", 1]])
 def test_what_is_no_vector_is_none(values: object) -> None:
     assert unit_vector(values) is None
+
+
+def test_the_version_of_the_bundled_model_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = LocalEmbedder().model
+    monkeypatch.setattr(importlib.metadata, "version", lambda package: f"{package} was looked up again")
+    assert LocalEmbedder().model == name
