@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -32,6 +32,11 @@ PATIENCE: Final = 5
 """Quiet times after which a person who writes and writes is answered all the same."""
 ALBUM_SECONDS: Final = 1.0
 """Quiet time after a picture of an album, whatever the settings: its pictures come as messages of their own."""
+HEARD_AT_ONCE: Final = 8
+"""Updates that may be being heard while a turn begins. Are there more, they go first: what is heard is safe, and what
+one person wrote meanwhile is answered as one."""
+HEARING_SECONDS: Final = 1.0
+"""How long a turn lets hearing go first, so that a flood stops no answer for good."""
 CANCEL: Final = "cancel"
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -81,6 +86,10 @@ class Conversation:
         self._breaker = Breaker(settings.turns_a_minute)
         self._most_waiting = settings.waiting_at_most
         self._room = asyncio.Semaphore(settings.turns_at_once)
+        self._coming = 0
+        self._few_come = asyncio.Event()
+        self._few_come.set()
+        self._beginning = asyncio.Lock()
         self._workers: dict[ChatRef, Worker] = {}
         self._apologies = Apologies(clock)
         self._asides: set[asyncio.Task[None]] = set()
@@ -108,9 +117,32 @@ class Conversation:
         if isinstance(update, Sighted):
             await self._sight(update, sink)
             return
-        async with self._at_work(update.chat) as worker:
-            with correlation.turn(correlation.fresh()):
-                await self._heard(worker, update, sink)
+        with self._comes():
+            async with self._at_work(update.chat) as worker:
+                with correlation.turn(correlation.fresh()):
+                    await self._heard(worker, update, sink)
+
+    @contextlib.contextmanager
+    def _comes(self) -> Iterator[None]:
+        """Count an update while it is being heard."""
+        self._coming += 1
+        if self._coming > HEARD_AT_ONCE:
+            self._few_come.clear()
+        try:
+            yield
+        finally:
+            self._coming -= 1
+            if self._coming <= HEARD_AT_ONCE:
+                self._few_come.set()
+
+    async def _hearing_first(self) -> None:
+        """Wait while much is being heard; one turn after the other, for what comes next goes before the next, too."""
+        if self._few_come.is_set() and not self._beginning.locked():
+            return
+        async with self._beginning:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(HEARING_SECONDS):
+                    await self._few_come.wait()
 
     async def _heard(self, worker: Worker, update: Update, sink: Sink) -> None:
         try:
@@ -328,6 +360,7 @@ class Conversation:
         """Wait for room for the talk that is next in a chat, as long as one is; whether room was taken."""
         if not worker.next_is_talk:
             return False  # A command is obeyed however many wait for a model.
+        await self._hearing_first()
         if not self._room.locked():
             return await self._room.acquire()
         waiting, admitted = asyncio.ensure_future(self._room.acquire()), False

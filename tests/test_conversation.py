@@ -706,6 +706,55 @@ async def test_a_command_behind_talk_that_is_taken_back_waits_for_no_model(clock
     assert desk.turns == ["first", "/help", "there again"]
 
 
+async def test_what_comes_is_heard_before_more_is_answered_but_commands_are_obeyed(clock: Clock) -> None:
+    hold = asyncio.Event()
+
+    class Slow(Front):
+        async def hear(self, update: Update) -> Heard | None:
+            if isinstance(update, Incoming) and update.text == "slow":
+                await hold.wait()
+            return await super().hear(update)
+
+    desk = Slow()
+    conversation = talking(desk, clock)
+    slow = [asyncio.create_task(conversation.submit(said("slow", f"dm:{n}"), Shown())) for n in range(10, 30)]
+    await asyncio.sleep(0)
+    talk, command = Shown(), Shown()
+    await conversation.submit(said("one", "dm:1"), talk)
+    await conversation.submit(said("two", "dm:1"), talk)
+    await conversation.submit(said("/help", "dm:2"), command)
+    await asyncio.sleep(0.02)
+    assert (talk.sent, command.sent) == ([], ["/help"])
+    hold.set()
+    await asyncio.gather(*slow)
+    await conversation.idle()
+    assert talk.sent == ["one + two"]
+    assert len(desk.turns) == 22
+
+
+async def test_a_flood_stops_no_answer_for_good(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.conversation.HEARING_SECONDS", 0.01)
+    hold = asyncio.Event()
+
+    class Slow(Front):
+        async def hear(self, update: Update) -> Heard | None:
+            if isinstance(update, Incoming) and update.text == "slow":
+                await hold.wait()
+            return await super().hear(update)
+
+    conversation = talking(Slow(), clock)
+    slow = [asyncio.create_task(conversation.submit(said("slow", f"dm:{n}"), Shown())) for n in range(10, 30)]
+    await asyncio.sleep(0)
+    sinks = [Shown() for _ in range(5)]
+    for number, sink in enumerate(sinks):
+        await conversation.submit(said("talk", f"dm:{number}"), sink)
+    while not all(sink.sent for sink in sinks):  # noqa: ASYNC110 - it is the sink that knows, and a sink is no event
+        await asyncio.sleep(0.01)
+    hold.set()
+    await asyncio.gather(*slow)
+    await conversation.idle()
+
+
 async def test_what_waits_of_all_people_is_bounded_and_whoever_comes_then_is_told_in_their_language(
     clock: Clock,
 ) -> None:
