@@ -32,11 +32,8 @@ PATIENCE: Final = 5
 """Quiet times after which a person who writes and writes is answered all the same."""
 ALBUM_SECONDS: Final = 1.0
 """Quiet time after a picture of an album, whatever the settings: its pictures come as messages of their own."""
-HEARD_AT_ONCE: Final = 8
-"""Updates that may be being heard while a turn begins. Are there more, they go first: what is heard is safe, and what
-one person wrote meanwhile is answered as one."""
-HEARING_SECONDS: Final = 1.0
-"""How long a turn lets hearing go first, so that a flood stops no answer for good."""
+HEARING_SECONDS: Final = 0.25
+"""How long a turn lets what is being heard go first, so that a flood stops no answer for good."""
 CANCEL: Final = "cancel"
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -87,8 +84,8 @@ class Conversation:
         self._most_waiting = settings.waiting_at_most
         self._room = asyncio.Semaphore(settings.turns_at_once)
         self._coming = 0
-        self._few_come = asyncio.Event()
-        self._few_come.set()
+        self._none_comes = asyncio.Event()
+        self._none_comes.set()
         self._beginning = asyncio.Lock()
         self._workers: dict[ChatRef, Worker] = {}
         self._apologies = Apologies(clock)
@@ -117,39 +114,43 @@ class Conversation:
         if isinstance(update, Sighted):
             await self._sight(update, sink)
             return
-        with self._comes():
-            async with self._at_work(update.chat) as worker:
-                with correlation.turn(correlation.fresh()):
-                    await self._heard(worker, update, sink)
+        async with self._at_work(update.chat) as worker:
+            with correlation.turn(correlation.fresh()):
+                await self._heard(worker, update, sink)
 
     @contextlib.contextmanager
     def _comes(self) -> Iterator[None]:
-        """Count an update while it is being heard."""
+        """Count an update while it is being written down; that waits for no platform."""
         self._coming += 1
-        if self._coming > HEARD_AT_ONCE:
-            self._few_come.clear()
+        self._none_comes.clear()
         try:
             yield
         finally:
             self._coming -= 1
-            if self._coming <= HEARD_AT_ONCE:
-                self._few_come.set()
+            if not self._coming:
+                self._none_comes.set()
 
     async def _hearing_first(self) -> None:
-        """Wait while much is being heard; one turn after the other, for what comes next goes before the next, too."""
-        if self._few_come.is_set() and not self._beginning.locked():
+        """Wait while anything is being heard, some milliseconds; turns begin one after the other where many wait.
+
+        What is heard is safe, and what one person wrote meanwhile is answered as one: a bot that has more to do than
+        it can falls behind with answers by seconds, not with hearing by minutes.
+        """
+        if self._none_comes.is_set() and not self._beginning.locked():
             return
         async with self._beginning:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(HEARING_SECONDS):
-                    await self._few_come.wait()
+                    await self._none_comes.wait()
 
     async def _heard(self, worker: Worker, update: Update, sink: Sink) -> None:
         try:
             if isinstance(update, Edited | Deleted):
                 await self._change(worker, update, sink)
             else:
-                await self._take(worker, await self._desk.hear(update), sink)
+                with self._comes():
+                    heard = await self._desk.hear(update)
+                await self._take(worker, heard, sink)
         except TurnedAway as away:
             self._aside(_turn_away(away, sink))
         except Exception as error:  # noqa: BLE001

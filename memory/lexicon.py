@@ -72,16 +72,6 @@ _LEADS: Final = re.compile(
     re.IGNORECASE,
 )
 """What leads into a question and is none itself."""
-_POINT: Final = re.compile(
-    r"我(?:真正|本来|本來|其实|其實|实际上?|實際上?|是|就|才|只)*(?:想|要)(?:要)?"
-    r"(?:[问問说說]|知道|了解|(?:弄|搞)清楚)(?:的(?:问题|問題)?(?:其实|其實)?是(?:这个|這個)?)?[，,：:\s]+"
-    r"|我(?:真正|实际|實際|那个|那個|要问|要問)*的?(?:问题|問題)是(?:这个|這個)?[，,：:\s]+"
-    r"|\bwhat i (?:(?:really|actually|just) )?(?:want(?:ed)?|meant|need(?:ed)?) to (?:ask|know|say)(?: you)?"
-    r" (?:is|was)\b[,:\s]*"
-    r"|\bmy (?:real |actual )?question (?:is|was)\b[,:\s]*",
-    re.IGNORECASE,
-)
-"""Where somebody comes to the point, and says so."""
 _POINTS_BACK: Final = re.compile(
     r"[它他她牠祂]|那(?!里|裡|儿|兒|么|麼)|这(?!里|儿|么)|這(?!裡|兒|麼)|刚才|剛才|呢[？?]?$"
     r"|\b(?:it|its|that|this|those|these|they|them|he|him|she|her|one|ones)\b|^(?:and|so|what about|how about)\b",
@@ -186,18 +176,6 @@ def only_asks(text: str) -> bool:
 def needs_context(question: str, terms: int) -> bool:
     """Whether a question cannot be understood without the turns before it: too short, or it points back."""
     return terms <= _FEW_TERMS[asked_in(question)] or _POINTS_BACK.search(question) is not None
-
-
-def to_the_point(question: str) -> str:
-    """What is asked by who says so after other talk ("... What I really wanted to ask is where I parked").
-
-    All of it when nobody says so, or when the rest cannot be understood without what came before.
-    """
-    *_, last = (0, *(found.end() for found in _POINT.finditer(question)))
-    rest = question[last:]
-    if not last or not is_question(rest):
-        return question
-    return rest if 1.0 in weights(query_terms(rest)) and _LEANS.search(rest) is None else question
 
 
 def asking_part(question: str) -> str:

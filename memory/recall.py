@@ -26,7 +26,6 @@ from memory.lexicon import (
     is_question,
     needs_context,
     personal,
-    to_the_point,
 )
 from memory.measured import Measured
 from memory.model import SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
@@ -309,7 +308,6 @@ class Recall:
     ) -> tuple[Judged, LongHits]:
         """What answers one wording of the question. All that waits for the embedder is done outside the queue."""
         asker = options.asker or owner
-        question = to_the_point(question)
         search = _search_text(question, options.context)
         vector = None
         if options.by_words:

@@ -582,11 +582,3 @@ async def test_a_time_told_in_passing_is_not_what_is_asked_about(world: World) -
     asked = await world.ask("今天我说了什么？")
     assert "date" not in passing.units[0].scores
     assert asked.units[0].scores["date"] > 0
-
-
-async def test_who_comes_to_the_point_is_not_searched_for_what_was_said_before(world: World) -> None:
-    await world.shelf.say("昨天在超市买的咖啡味道不错")
-    await world.shelf.say("我上司的电话是13651039007")
-    found = await world.ask("今天在超市买的咖啡放哪了？等等，我真正想问的是，我上司的电话是多少？")
-    assert found.units[0].text == "我上司的电话是13651039007"
-    assert not any("date" in unit.scores for unit in found.units)

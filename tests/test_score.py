@@ -22,7 +22,6 @@ from memory.lexicon import (
     needs_context,
     only_asks,
     personal,
-    to_the_point,
 )
 from memory.model import Span
 from memory.score import BOOST, Question, Ranking, freshness, rank, standard
@@ -351,22 +350,3 @@ def test_a_line_that_only_greets_somebody_by_name_tells_nothing() -> None:
 )
 def test_a_question_is_read_for_times_where_it_asks(question: str, part: str | None) -> None:
     assert asking_part(question) == (question if part is None else part)
-
-
-@pytest.mark.parametrize(
-    ("question", "point"),
-    [
-        ("今天好热。不知道昨天的咖啡放哪了。等等，我真正想问的是，我上司的电话是多少？", "我上司的电话是多少？"),
-        ("周末去哪呢？额，实际上我那个问题是这个，我妈的生日是哪天", "我妈的生日是哪天"),
-        ("Lovely day. What I really wanted to ask is where I parked the car", "where I parked the car"),
-        ("Did it rain on Monday? My question is: which day is the concert?", "which day is the concert?"),
-        ("我上司是赵雅琳。我想问的是，她的电话是多少？", None),
-        ("Tom was here. What I wanted to ask is: is he married?", None),
-        ("我想问，我的护照放哪了", "我的护照放哪了"),
-        ("我想说的是，谢谢你", None),
-        ("我要问妈妈什么时候来", None),
-        ("我的问题是睡得太少", None),
-    ],
-)
-def test_who_comes_to_the_point_asks_nothing_else(question: str, point: str | None) -> None:
-    assert to_the_point(question) == (question if point is None else point)
