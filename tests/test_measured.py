@@ -148,5 +148,5 @@ def test_the_mark_of_a_program_changes_with_what_it_measures(monkeypatch: pytest
 
 
 async def test_what_a_null_is_renewed_by_holds_none_of_the_lines_a_model_sees_anyway(world: World) -> None:
-    await world.ask(QUESTION, RecallOptions(exclude=frozenset(range(world.owner.first_id, world.owner.first_id + 40))))
+    await world.ask(QUESTION, RecallOptions(exclude=frozenset(range(world.owner.first_id, world.owner.first_id + 4))))
     assert [held.limits.exclude for held in world.recall.measured._held.values()] == [frozenset()]
