@@ -209,7 +209,10 @@ class _Loose:
         """Take the terms of so many rows."""
         held = self._held + len(more.postings)
         if held > len(self._keys):
-            self._keys, self._postings = np.resize(self._keys, 2 * held), np.resize(self._postings, 2 * held)
+            # Not np.resize: that leaves two arrays, one a view of the other.
+            room = 2 * held - len(self._keys)
+            self._keys = np.concatenate((self._keys, np.zeros(room, np.uint64)))
+            self._postings = np.concatenate((self._postings, np.zeros(room, np.uint32)))
         self._keys[self._held : held] = np.repeat(more.keys, np.diff(more.starts))
         self._postings[self._held : held] = more.postings + np.uint32(self.rows << _COUNT_BITS)
         self._held, self.rows = held, self.rows + rows

@@ -653,17 +653,22 @@ async def test_only_so_many_turns_are_answered_at_once_and_commands_wait_for_non
     assert [sink.sent for sink in sinks] == [[f"{number}"] for number in range(1, 11)]
 
 
-async def test_what_somebody_says_while_they_wait_for_the_model_is_one_turn_and_costs_them_no_place(
-    clock: Clock,
-) -> None:
-    hold = asyncio.Event()
+def holding(hold: asyncio.Event) -> Answer:
+    """Echoes, but "first" only after ``hold``."""
 
     async def answer(text: str, sink: Sink) -> None:
         if text == "first":
             await hold.wait()
         await sink.send(Reply(text))
 
-    desk = Front(answer)
+    return answer
+
+
+async def test_what_somebody_says_while_they_wait_for_the_model_is_one_turn_and_costs_them_no_place(
+    clock: Clock,
+) -> None:
+    hold = asyncio.Event()
+    desk = Front(holding(hold))
     conversation = talking(desk, clock, turns_at_once=1)
     await conversation.submit(said("first", "dm:1"), Shown())
     await asyncio.sleep(0.01)
@@ -678,13 +683,7 @@ async def test_what_somebody_says_while_they_wait_for_the_model_is_one_turn_and_
 
 async def test_a_command_behind_talk_that_is_taken_back_waits_for_no_model(clock: Clock) -> None:
     hold = asyncio.Event()
-
-    async def answer(text: str, sink: Sink) -> None:
-        if text == "first":
-            await hold.wait()
-        await sink.send(Reply(text))
-
-    desk = Front(answer)
+    desk = Front(holding(hold))
     conversation = talking(desk, clock, turns_at_once=1)
     await conversation.submit(said("first", "dm:1"), Shown())
     await asyncio.sleep(0.01)
@@ -706,16 +705,25 @@ async def test_a_command_behind_talk_that_is_taken_back_waits_for_no_model(clock
     assert desk.turns == ["first", "/help", "there again"]
 
 
-async def test_what_comes_is_heard_before_more_is_answered_but_commands_are_obeyed(clock: Clock) -> None:
+class Slow(Front):
+    """A desk that hears "slow" only after ``hold``."""
+
+    def __init__(self, hold: asyncio.Event) -> None:
+        super().__init__()
+        self.hold = hold
+
+    async def hear(self, update: Update) -> Heard | None:
+        if isinstance(update, Incoming) and update.text == "slow":
+            await self.hold.wait()
+        return await super().hear(update)
+
+
+async def test_what_comes_is_heard_before_more_is_answered_but_commands_are_obeyed(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.conversation.HEARING_SECONDS", 60.0)
     hold = asyncio.Event()
-
-    class Slow(Front):
-        async def hear(self, update: Update) -> Heard | None:
-            if isinstance(update, Incoming) and update.text == "slow":
-                await hold.wait()
-            return await super().hear(update)
-
-    desk = Slow()
+    desk = Slow(hold)
     conversation = talking(desk, clock)
     slow = [asyncio.create_task(conversation.submit(said("slow", f"dm:{n}"), Shown())) for n in range(10, 30)]
     await asyncio.sleep(0)
@@ -735,14 +743,7 @@ async def test_what_comes_is_heard_before_more_is_answered_but_commands_are_obey
 async def test_a_flood_stops_no_answer_for_good(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.conversation.HEARING_SECONDS", 0.01)
     hold = asyncio.Event()
-
-    class Slow(Front):
-        async def hear(self, update: Update) -> Heard | None:
-            if isinstance(update, Incoming) and update.text == "slow":
-                await hold.wait()
-            return await super().hear(update)
-
-    conversation = talking(Slow(), clock)
+    conversation = talking(Slow(hold), clock)
     slow = [asyncio.create_task(conversation.submit(said("slow", f"dm:{n}"), Shown())) for n in range(10, 30)]
     await asyncio.sleep(0)
     sinks = [Shown() for _ in range(5)]
