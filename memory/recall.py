@@ -38,6 +38,7 @@ from memory.shipped import Probes, Shipped
 from memory.showing import NO_HITS, OFTEN, Forms, LeftOut, LongHits, Read, Shelf, forms, memory_unit, read, units
 from memory.slots import slot
 from memory.stores import Stores
+from memory.texts import MemoryText
 from memory.threshold import NOTHING_BELOW
 from memory.usage import tokens
 from memory.words import query_terms
@@ -384,9 +385,8 @@ def _told(owner: Account, found: Read) -> dict[int, newer.Told]:
         for line in found.lines.values()
         if line.role == "user"
     }
-    for entry in found.entries.values():
-        whose = "" if entry.subject == SELF else entry.subject
-        told[entry.id] = newer.Told(entry.text, entry.provenance.said_at, whose)
+    for memory in found.memories.values():
+        told[memory.id] = newer.Told(memory.text, memory.at, "" if memory.subject == SELF else memory.subject)
     return told
 
 
@@ -430,7 +430,7 @@ def _fill(
 
 def _known_unit(entry: Entry, *, always: bool = False, scores: dict[str, float] | None = None) -> Forms:
     known = Contender(entry.id, entry.kind, 0.0, "always" if always else "full", scores=scores)
-    return forms(memory_unit(known, entry))
+    return forms(memory_unit(known, MemoryText.of(entry)))
 
 
 def _hits(index: OwnerIndex, question: Question, judged: Judged) -> LongHits:

@@ -19,10 +19,11 @@ from typing import Final, NamedTuple
 from memory.embedding import spoken
 from memory.judge import Contender, visible
 from memory.lexicon import asked_in
-from memory.model import Account, Chat, Entry, Event, Extent, Message, Recalled
+from memory.model import Account, Chat, Extent, Kind, Message, Recalled
 from memory.passages import LONG, Span, gist, passage
 from memory.rules import is_small_talk
 from memory.stores import Stores
+from memory.texts import MemoryText, memory_texts, outdated
 from memory.words import terms
 
 SHORT: Final = {"zh": 12, "en": 40}
@@ -42,14 +43,14 @@ class Read:
     """The rows as the stores hold them now: what was closed, hidden or expired since is not among them."""
 
     lines: dict[int, Message]
-    entries: dict[int, Entry]
+    memories: dict[int, MemoryText]
     outdated: dict[int, datetime]
 
     @property
     def texts(self) -> dict[int, str]:
         """The words of each, by id; a line's with who said it."""
         lines = {id_: spoken(line.speaker, line.text) for id_, line in self.lines.items()}
-        return lines | {id_: entry.text for id_, entry in self.entries.items()}
+        return lines | {id_: memory.text for id_, memory in self.memories.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,38 +88,18 @@ Forms = tuple[Recalled, ...]
 
 async def read(stores: Stores, owner: Account, candidates: Sequence[Contender], *, room: Chat, now: datetime) -> Read:
     """Read candidates, and the questions that short lines answer, through the live filter of the stores."""
-    ids = [c.id for c in candidates if c.kind == "message"]
-    lines = await stores.journal.lines(owner, ids) if ids else {}
-    asked = {c.asked for c in candidates} | {line.answers for line in lines.values()}
-    missing = [id_ for id_ in asked if id_ is not None and id_ not in lines]
+    wanted: dict[Kind, list[int]] = {}
+    for candidate in candidates:
+        wanted.setdefault(candidate.kind, []).append(candidate.id)
+    ids = wanted.get("message", [])
+    before = (c.asked for c in candidates if c.asked is not None)
+    lines = await stores.journal.lines(owner, dict.fromkeys([*ids, *before])) if ids else {}
+    missing = {line.answers for line in lines.values() if line.answers is not None} - lines.keys()
     if missing:
         lines |= await stores.journal.lines(owner, missing)
-    entries: dict[int, Entry] = {}
-    for store in stores.entries:
-        wanted = [c.id for c in candidates if c.kind == store.kind]
-        if wanted:
-            entries |= await store.get(owner, wanted)
-    holding = {
-        id_: entry
-        for id_, entry in entries.items()
-        if entry.provenance.live(now) and visible(entry.provenance.audience, room)
-    }
-    return Read(lines, holding, await _outdated(stores, owner, ids, now=now))
-
-
-async def _outdated(stores: Stores, owner: Account, lines: Sequence[int], *, now: datetime) -> dict[int, datetime]:
-    """The lines of which nothing stands any more that was once learned from them, and since when."""
-    closed: dict[int, datetime] = {}
-    standing: set[int] = set()
-    for store in stores.entries:
-        for entry in await store.citing(owner, lines) if lines else ():
-            end = entry.provenance.retired_at or entry.provenance.expires_at
-            for citation in entry.provenance.citations:
-                if entry.provenance.live(now) or end is None:
-                    standing.add(citation.message)
-                else:
-                    closed[citation.message] = max(end, closed.get(citation.message, end))
-    return {line: since for line, since in closed.items() if line not in standing}
+    found = await memory_texts(stores.db, owner, wanted, now=now)
+    holding = {id_: memory for id_, memory in found.items() if visible(memory.audience, room)}
+    return Read(lines, holding, await outdated(stores.db, owner, ids, now=now))
 
 
 def units(
@@ -127,8 +108,8 @@ def units(
     """Each candidate as it would be shown, or its id and why it is not."""
     for candidate in candidates:
         if candidate.kind != "message":
-            entry = found.entries.get(candidate.id)
-            yield LeftOut(candidate.id, "closed") if entry is None else forms(memory_unit(candidate, entry), hits)
+            memory = found.memories.get(candidate.id)
+            yield LeftOut(candidate.id, "closed") if memory is None else forms(memory_unit(candidate, memory), hits)
         else:
             line = found.lines.get(candidate.id)
             yield (
@@ -148,19 +129,19 @@ def forms(unit: Recalled, hits: LongHits = NO_HITS, told: Told = str) -> Forms:
     return tuple(replace(unit, text=told(part), extent=extent) for extent, part in shown)
 
 
-def memory_unit(candidate: Contender, entry: Entry) -> Recalled:
+def memory_unit(candidate: Contender, memory: MemoryText) -> Recalled:
     """A memory as shown."""
     return Recalled(
-        id=entry.id,
-        kind=entry.kind,
-        text=entry.text,
-        at=entry.provenance.said_at,
+        id=memory.id,
+        kind=memory.kind,
+        text=memory.text,
+        at=memory.at,
         score=candidate.score,
-        cites=tuple(c.message for c in entry.provenance.citations),
+        cites=memory.cites,
         band=candidate.band,
-        subject=entry.subject,
+        subject=memory.subject,
         scores=candidate.reasons,
-        when=entry.span if isinstance(entry, Event) else None,
+        when=memory.when,
     )
 
 

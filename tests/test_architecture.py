@@ -24,8 +24,8 @@ STORES = tuple(
         "accounts", "admissions", "apart", "backups", "census", "consents", "db", "departures", "disclosing",
         "embedding", "engine", "entries", "erasures", "facts", "fleeting", "jobs", "journal", "ledger", "moving",
         "nulls", "opening", "origins", "pages", "pauses", "persons", "profile", "promises", "reader", "rekeying",
-        "restoring", "scrubbing", "sealed", "sessions", "sights", "space", "tallies", "timeline", "traces", "trouble",
-        "usage", "waiting", "wanting", "watching", "writer",
+        "restoring", "scrubbing", "sealed", "sessions", "sights", "space", "tallies", "texts", "timeline", "traces",
+        "trouble", "usage", "waiting", "wanting", "watching", "writer",
     )
 )  # fmt: skip
 """The files that speak SQL."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from memory.accounts import Accounts
 from memory.entries import EntryStore
 from memory.model import SELF, Account, Candidate, Citation, Span
+from memory.texts import MemoryText, memory_texts, outdated
 from tests.conftest import Clock
 from tests.shelf import Shelf, cite
 
@@ -293,6 +294,86 @@ async def test_a_doubt_counts_while_what_it_is_against_stands_and_is_asked_about
     assert await doubted() == sure.id
     await store.erase(shelf.owner, [sure.id])
     assert await doubted() is None
+
+
+async def shown(shelf: Shelf, store: EntryStore[Any], *ids: int, owner: Account | None = None) -> dict[int, MemoryText]:
+    return await memory_texts(shelf.db, owner or shelf.owner, {store.kind: ids}, now=shelf.clock())
+
+
+async def test_what_is_shown_of_a_memory_is_what_it_holds(shelf: Shelf, store: EntryStore[Any], make: Make) -> None:
+    one, two = [await add(shelf, store, make(text)) for text in ("豆浆", "咖啡")]
+    again = await shelf.say("还是豆浆")
+    await store.confirm(shelf.owner, one.id, cite(again)[0], confidence=1.0)
+    one = (await store.get(shelf.owner, [one.id]))[one.id]
+    assert len(one.provenance.citations) == 2
+    assert await shown(shelf, store, two.id, one.id) == {e.id: MemoryText.of(e) for e in (one, two)}
+    assert list(await shown(shelf, store, one.id)) == [one.id]
+    assert await shown(shelf, store) == {}
+
+
+async def test_nothing_is_shown_of_what_is_closed_hidden_or_another_s(
+    shelf: Shelf, store: EntryStore[Any], make: Make
+) -> None:
+    ends = shelf.clock() + timedelta(hours=1)
+    closed, hidden, short, kept = [
+        await add(shelf, store, replace(make(text), expires_at=ends if text == "出差" else None))
+        for text in ("茶", "咖啡", "出差", "豆浆")
+    ]
+    every = [entry.id for entry in (closed, hidden, short, kept)]
+    assert list(await shown(shelf, store, *every)) == every
+    assert await shown(shelf, store, *every, owner=await stranger(shelf)) == {}
+    await store.retire(shelf.owner, closed.id, at=shelf.clock(), successor=None, reason="ended")
+    await store.hide(shelf.owner, [hidden.id], 1)
+    shelf.clock.now = ends
+    assert list(await shown(shelf, store, *every)) == [kept.id]
+
+
+async def test_texts_of_all_kinds_are_read_together(shelf: Shelf) -> None:
+    message, span = await shelf.say("原话"), Span(shelf.clock(), shelf.clock(), "day", "UTC", "今天", "FREQ=DAILY")
+    content: dict[str, Any] = {"attribute": "like", "value": "茶", "span": span}
+    stores: tuple[EntryStore[Any], ...] = shelf.entries
+    kinds: tuple[Literal["profile", "event", "fact"], ...] = ("profile", "event", "fact")
+    made = [
+        await add(shelf, store, replace(Candidate(kind, cite(message), "zh", text="茶"), **content))
+        for store, kind in zip(stores, kinds, strict=True)
+    ]
+    wanted = {entry.kind: [entry.id] for entry in made}
+    found = await memory_texts(shelf.db, shelf.owner, wanted, now=shelf.clock())
+    assert found == {entry.id: MemoryText.of(entry) for entry in made}
+    assert [memory.when for memory in found.values()] == [None, span, None]
+
+
+async def test_a_line_is_outdated_when_nothing_stands_that_was_learned_from_it(
+    shelf: Shelf, store: EntryStore[Any], make: Make
+) -> None:
+    lines = [await shelf.say(text) for text in ("茶", "咖啡", "出差", "豆浆")]
+    tea, coffee, trip, milk = [line.id for line in lines]
+    ends = shelf.clock() + timedelta(hours=3)
+
+    async def learn(line: int, *, expires: bool = False) -> int:
+        made = replace(make(lines[line].text), citations=cite(lines[line]), expires_at=ends if expires else None)
+        return int((await add(shelf, store, made)).id)
+
+    async def since(*, owner: Account | None = None) -> dict[int, datetime]:
+        return await outdated(shelf.db, owner or shelf.owner, [line.id for line in lines], now=shelf.clock())
+
+    first, second = await learn(0), await learn(0)
+    hidden, _ = await learn(1), await learn(2, expires=True)
+    await learn(3)
+    assert await since() == {}
+    early = shelf.clock.advance(hours=1)
+    await store.retire(shelf.owner, first, at=early, successor=None, reason="ended")
+    await store.retire(shelf.owner, hidden, at=early, successor=None, reason="ended")
+    assert await since() == {coffee: early}, "the other that was learned from the first line stands"
+    late = shelf.clock.advance(hours=1)
+    await store.retire(shelf.owner, second, at=late, successor=None, reason="ended")
+    await store.hide(shelf.owner, [hidden], 1)
+    assert await since() == {tea: late}, "the newest end counts, and what is hidden does not"
+    shelf.clock.now = ends
+    assert await since() == {tea: late, trip: ends}
+    assert milk not in await since()
+    assert await since(owner=await stranger(shelf)) == {}
+    assert await outdated(shelf.db, shelf.owner, [], now=shelf.clock()) == {}
 
 
 def test_rows_carry_their_owner_in_every_id(shelf: Shelf) -> None:
