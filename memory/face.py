@@ -32,7 +32,7 @@ from memory.forget_together import ForgettingTogether
 from memory.freshness import Freshness
 from memory.housekeeping import Housekeeping
 from memory.importing import Imports
-from memory.index import Indexes
+from memory.indexes import Indexes
 from memory.jobs import Job, JobRun, Runs, run_due
 from memory.journal import Line
 from memory.ledger import Ledger

@@ -18,7 +18,7 @@ from memory.distill import Distiller
 from memory.fleeting import Fleeting
 from memory.forget import ErasureError, Forgetting
 from memory.freshness import Freshness
-from memory.index import Indexes
+from memory.indexes import Indexes
 from memory.jobs import Job, LeftOff
 from memory.ledger import Ledger
 from memory.model import Account

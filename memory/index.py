@@ -2,49 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory import passages
-from memory.model import Account, Span, Unit
-from memory.offloop import off_loop
+from memory.model import Span, Unit
 from memory.pages import VectorPages
 from memory.parts import Parts
 from memory.ports import Vector
 from memory.postings import Postings
-from memory.sealed import Sealed
 from memory.segments import COLUMNS, EVENT, KINDS, MESSAGE, NEVER, NOWHERE, Segment, segment
-from memory.space import NO_ROWS, Chunk, VectorRows
-from memory.stores import Stores
+from memory.space import Chunk
 from memory.vectors import Matrix, Vectors, key_of
 from memory.words import weights
 
-__all__ = ["EVENT", "KINDS", "MESSAGE", "NEVER", "NOWHERE", "Indexes", "OwnerIndex", "read_units"]
+__all__ = ["EVENT", "KINDS", "MESSAGE", "NEVER", "NOWHERE", "OwnerIndex"]
 
 _FEW: Final = 16
 """Vectors up to which each is looked for among the rows by itself."""
-MOST_BYTES: Final = 256 * 1024 * 1024
-"""Memory all indexes may hold; the person who talked longest ago goes first."""
 RARE_ROWS: Final = 3
 RARE_SHARE: Final = 0.01
 """A word is rare that no more than three rows hold, or one in a hundred."""
-_ROWS_A_UNIT: Final = 20
-"""Rows whose scoring takes as long as indexing one text."""
-_ROWS_A_SEGMENT: Final = 20
-"""The same for taking a segment, which is ready."""
-_SEALED: Final = 50
-"""Vectors that are taken sealed in the time that one row takes."""
-_FEW_NEWS: Final = 256
-"""Row numbers up to which all that is new is read in one trip."""
-_FIRST_ROWS: Final = 64
 SEGMENT_ROWS: Final = 1_024
 """Rows of a segment: what is made again when one of them changes, in some 0.1 s."""
 _OWN: Final = np.dtype(
@@ -278,177 +259,3 @@ class OwnerIndex:
         at = np.minimum(ids.searchsorted(cited), len(ids) - 1)
         known = (cited != NOWHERE) & (ids[at] == cited)
         self.rows["session"][place][known] = self.rows["session"][at[known]]
-
-
-@dataclass(eq=False, slots=True)
-class _Held:
-    """An index, who may work on it now, and the bytes it is known to hold."""
-
-    model: str | None
-    index: OwnerIndex = field(default_factory=OwnerIndex)
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    nbytes: int = 0
-
-
-class _Known(NamedTuple):
-    """Up to where an index holds rows, chunks and vectors."""
-
-    newest: int
-    last_chunk: int
-    last_vector: int
-
-    @classmethod
-    def of(cls, index: OwnerIndex) -> _Known:
-        """What this one holds."""
-        return cls(index.newest, index.last_chunk, index.last_vector)
-
-
-class _News(NamedTuple):
-    """What an index does not hold yet."""
-
-    units: list[Unit]
-    chunks: list[Chunk]
-    vectors: VectorRows
-    cold: frozenset[int]
-
-
-class Indexes:
-    """The indexes of the people who talked last, bounded by bytes, built and brought up to date on demand."""
-
-    def __init__(self, stores: Stores, *, most_bytes: int = MOST_BYTES) -> None:
-        self._stores = stores
-        self._most_bytes = most_bytes
-        self._held: OrderedDict[int, _Held] = OrderedDict()
-        self._weight = 0
-
-    @asynccontextmanager
-    async def of(self, owner: Account) -> AsyncIterator[OwnerIndex]:
-        """The owner's index as of now; nobody else reads or changes it while the block runs."""
-        while True:
-            held = self._current(owner)
-            async with held.lock:
-                if self._held.get(owner.no) is not held:
-                    continue  # Let go of while we waited for it.
-                try:
-                    if await self._refresh(owner, held.index):
-                        self._weigh(owner, held)
-                except BaseException:
-                    # Half of it may be there, and a thread still at work on it.
-                    self.forget(owner)
-                    raise
-                yield held.index
-                return
-
-    def forget(self, owner: Account) -> None:
-        """Let go of an owner's index at once; one that is being built serves its builder and nobody after."""
-        gone = self._held.pop(owner.no, None)
-        self._weight -= 0 if gone is None else gone.nbytes
-
-    def clear(self) -> None:
-        """Let go of every index."""
-        self._held.clear()
-        self._weight = 0
-
-    @property
-    def nbytes(self) -> int:
-        """Memory held by all indexes, bytes."""
-        return self._weight
-
-    def _current(self, owner: Account) -> _Held:
-        model = self._stores.embeddings.model
-        held = self._held.get(owner.no)
-        if held is None or held.model != model:
-            self.forget(owner)
-            held = self._held[owner.no] = _Held(model)
-        self._held.move_to_end(owner.no)
-        return held
-
-    async def _refresh(self, owner: Account, index: OwnerIndex) -> bool:
-        """Bring an index up to date; whether there was anything to take."""
-        stores, known = self._stores, _Known.of(index)
-        newest, news = await stores.db.together(partial(self._fresh, owner, known))
-        if newest == index.newest:
-            return False
-        if not index.newest:
-            news = await self._open(owner, index, newest)
-        if news is None:
-            # Much is read bit by bit: others' reading need not wait for all.
-            news = await self._news(owner, _Known.of(index), newest)
-        units, chunks, rows, index.cold = news
-        await off_loop(partial(index.add, units), size=len(units) * _ROWS_A_UNIT)
-        index.add_chunks(chunks)
-        await off_loop(partial(index.add_vectors, rows.hashes, rows.matrix, last=rows.last), size=len(rows.hashes))
-        index.newest = newest
-        return True
-
-    async def _fresh(self, owner: Account, known: _Known) -> tuple[int, _News | None]:
-        """The newest row number, and in the same trip what came behind what an index holds, if that is little.
-
-        The number is read first: what is written from here on is behind it, and has its turn the next time.
-        """
-        newest = await self._stores.journal.newest(owner)
-        behind = newest - max(known.newest, owner.first_id)
-        # A turn's worth: who talks has nearly always written something since.
-        if newest == known.newest or not known.newest or behind > _FEW_NEWS:
-            return newest, None
-        return newest, await self._news(owner, known, newest)
-
-    async def _news(self, owner: Account, known: _Known, newest: int) -> _News:
-        """What came behind what an index holds."""
-        stores, embeddings = self._stores, self._stores.embeddings
-        units = await read_units(stores, owner, after=known.newest, upto=newest)
-        cold = frozenset([id_ for store in stores.entries for id_ in await store.cold(owner)])
-        if embeddings.model is None:
-            return _News(units, [], NO_ROWS, cold)
-        return _News(
-            units,
-            await embeddings.chunks(owner, after=known.last_chunk),
-            await embeddings.rows(owner, after=known.last_vector),
-            cold,
-        )
-
-    async def _open(self, owner: Account, index: OwnerIndex, newest: int) -> _News | None:
-        """Take what is sealed, and the texts of rows between that; what came behind if that was little, else None."""
-        segments, centre, pages, news = await self._stores.db.together(partial(self._sealed, owner, newest))
-        for held in segments:
-            if max(index.newest, owner.first_id - 1) < held.first - 1:
-                units = await read_units(self._stores, owner, after=index.newest, upto=held.first - 1)
-                await off_loop(partial(index.add, units), size=len(units) * _ROWS_A_UNIT)
-            await off_loop(partial(index.take, held.segment), size=_ROWS_A_SEGMENT)
-            index.newest = held.last
-        if self._stores.embeddings.model is not None:
-            index.vectors = Vectors(centre)
-            if pages is not None:
-                await off_loop(partial(index.open_pages, pages), size=len(pages.keys) // _SEALED)
-        return news
-
-    async def _sealed(
-        self, owner: Account, newest: int
-    ) -> tuple[list[Sealed], Vector | None, VectorPages | None, _News | None]:
-        """What is sealed, and in the same trip what came behind it, unless that is much."""
-        segments, embeddings = await self._stores.segments.all(owner), self._stores.embeddings
-        centre, pages = None, None
-        if embeddings.model is not None:
-            centre, pages = await embeddings.centre(owner), await embeddings.pages(owner)
-        known = _Known(segments[-1].last if segments else 0, 0, 0 if pages is None else pages.last)
-        few = newest - max(known.newest, owner.first_id) <= _FEW_NEWS
-        return segments, centre, pages, await self._news(owner, known, newest) if few else None
-
-    def _weigh(self, owner: Account, held: _Held) -> None:
-        """Count what an index holds now, and let go of those that were asked longest ago while it is too much.
-
-        Only one that has changed is counted anew: to count all of them at every recall took longer than the recall.
-        """
-        if self._held.get(owner.no) is held:
-            self._weight -= held.nbytes
-            held.nbytes = held.index.nbytes
-            self._weight += held.nbytes
-        while len(self._held) > 1 and self._weight > self._most_bytes:
-            _, gone = self._held.popitem(last=False)
-            self._weight -= gone.nbytes
-
-
-async def read_units(stores: Stores, owner: Account, *, after: int, upto: int) -> list[Unit]:
-    """Everything of an owner that recall may find among the rows behind ``after`` up to ``upto``."""
-    found = [unit for store in stores.entries for unit in await store.units(owner, after=after, upto=upto)]
-    return [*await stores.journal.units(owner, after=after, upto=upto), *found]

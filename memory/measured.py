@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from memory.index import Indexes, OwnerIndex
+from memory.index import OwnerIndex
+from memory.indexes import Indexes
 from memory.judge import Limits, usable_rows
 from memory.model import PRIVATE, Account, Unit
 from memory.nulls import Case
@@ -32,8 +33,8 @@ _WIDTH: Final = 8
 
 
 @dataclass(slots=True)
-class _Held:
-    """A null, the question it was last used for, and whether it is to be stored or measured again."""
+class Kept:
+    """A null in memory, the question it was last used for, and whether it is to be stored or measured again."""
 
     owner: Account
     null: Null
@@ -43,6 +44,17 @@ class _Held:
     stored: bool = False
     aged: bool = False
 
+    def serving(self, index: OwnerIndex, foreign: Probes, limits: Limits, *, talk: bool) -> Null | None:
+        """The null, if it may be used for one more reply; None where it is to be measured again first."""
+        pool = usable_rows(index, limits)
+        rows, vectors = int(pool.sum()), _vectors(index, foreign, talk=talk)
+        if not _serves(self.null, rows, vectors):
+            return None
+        # Which lines a model sees anyway is no matter here, and they are many.
+        self.foreign, self.limits = foreign, replace(limits, exclude=frozenset())
+        self.aged = not self.null.fits(rows, vectors=vectors)
+        return self.null
+
 
 class Measured:
     """What foreign questions find in a memory, by owner and case."""
@@ -50,7 +62,7 @@ class Measured:
     def __init__(self, stores: Stores, indexes: Indexes) -> None:
         self._stores = stores
         self._indexes = indexes
-        self._held: OrderedDict[tuple[int, Case], _Held] = OrderedDict()
+        self._held: OrderedDict[tuple[int, Case], Kept] = OrderedDict()
         self._program: bytes | None = None
 
     async def program(self) -> bytes:
@@ -58,6 +70,13 @@ class Measured:
         if self._program is None:
             self._program = await asyncio.to_thread(measuring)
         return self._program
+
+    def at_hand(self, owner: Account, limits: Limits, *, language: str, talk: bool) -> Kept | None:
+        """What was measured last for questions, or ``talk``, in a language; None where that is not in memory."""
+        key = owner.no, self._case(limits, language, talk=talk)
+        if key in self._held:
+            self._held.move_to_end(key)
+        return self._held.get(key)
 
     async def null(
         self, owner: Account, index: OwnerIndex, foreign: Probes, limits: Limits, *, language: str, talk: bool
@@ -69,20 +88,19 @@ class Measured:
         pool = usable_rows(index, limits)
         if not telling(index, pool).any():
             return None
-        rows, vectors = int(pool.sum()), _vectors(index, foreign, talk=talk)
-        place = PRIVATE if limits.room.private else limits.room.audience
-        case = Case(place, language, talk, self._stores.embeddings.model or "")
+        case = self._case(limits, language, talk=talk)
         held = self._held.get((owner.no, case)) or await self._stored(owner, case, foreign, limits)
-        if held is None or not _serves(held.null, rows, vectors):
-            null = await off_loop(
-                partial(measure, index, foreign, pool, talk=talk), size=(1 + rows) * len(foreign.asked.terms)
-            )
-            held = _Held(owner, null, foreign, limits, self._stores.nulls.erasures)
-        # Which lines a model sees anyway is no matter here, and they are many.
-        held.foreign, held.limits = foreign, replace(limits, exclude=frozenset())
-        held.aged = not held.null.fits(rows, vectors=vectors)
+        null = None if held is None else held.serving(index, foreign, limits, talk=talk)
+        if held is None or null is None:
+            size = (1 + int(pool.sum())) * len(foreign.asked.terms)
+            null = await off_loop(partial(measure, index, foreign, pool, talk=talk), size=size)
+            held = Kept(owner, null, foreign, replace(limits, exclude=frozenset()), self._stores.nulls.erasures)
         self._keep(owner, case, held)
-        return held.null
+        return null
+
+    def _case(self, limits: Limits, language: str, *, talk: bool) -> Case:
+        place = PRIVATE if limits.room.private else limits.room.audience
+        return Case(place, language, talk, self._stores.embeddings.model or "")
 
     async def settle(self) -> None:
         """Measure again what has aged, and store what is new."""
@@ -100,23 +118,23 @@ class Measured:
                 data = held.null.packed()
                 await self._stores.nulls.put(held.owner, case, program, data, erasures=held.erasures)
 
-    async def _renew(self, case: Case, held: _Held) -> None:
+    async def _renew(self, case: Case, held: Kept) -> None:
         async with self._indexes.of(held.owner) as index:
             pool = usable_rows(index, held.limits)
             if not telling(index, pool).any():
                 return
             erasures, size = self._stores.nulls.erasures, len(index.rows) * len(held.foreign.asked.terms)
             null = await off_loop(partial(measure, index, held.foreign, pool, talk=case.talk), size=size)
-        self._keep(held.owner, case, _Held(held.owner, null, held.foreign, held.limits, erasures))
+        self._keep(held.owner, case, Kept(held.owner, null, held.foreign, held.limits, erasures))
 
-    async def _stored(self, owner: Account, case: Case, foreign: Probes, limits: Limits) -> _Held | None:
+    async def _stored(self, owner: Account, case: Case, foreign: Probes, limits: Limits) -> Kept | None:
         program = await self.program()
         data = await self._stores.nulls.get(owner, case, program)
         if data is None:
             return None
-        return _Held(owner, Null.unpacked(data), foreign, limits, self._stores.nulls.erasures, stored=True)
+        return Kept(owner, Null.unpacked(data), foreign, limits, self._stores.nulls.erasures, stored=True)
 
-    def _keep(self, owner: Account, case: Case, held: _Held) -> None:
+    def _keep(self, owner: Account, case: Case, held: Kept) -> None:
         self._held[owner.no, case] = held
         self._held.move_to_end((owner.no, case))
         if len(self._held) > KEPT:

@@ -8,7 +8,7 @@ from typing import Final
 
 from memory.apart import Apart
 from memory.db import Database
-from memory.index import Indexes
+from memory.indexes import Indexes
 from memory.judge import visible
 from memory.model import Account, Chat, Entry
 from memory.reconcile import lent

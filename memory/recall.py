@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -16,7 +16,8 @@ from memory import dates, newer
 from memory.block import frame, line
 from memory.calibrating import Calibration, calibrate
 from memory.fusing import fused
-from memory.index import Indexes, OwnerIndex
+from memory.index import OwnerIndex
+from memory.indexes import Indexes
 from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, may_be_shown, visible
 from memory.lexicon import (
     after_the_bot,
@@ -64,8 +65,8 @@ READ_AT_ONCE: Final = 32
 CONTEXT_CHARACTERS: Final = 400
 """Most that is taken of the turns before a question that needs them."""
 AT_ONCE: Final = 2
-"""Recalls worked on at a time; the loop's lag is that times the work of one (NUMBERS, section 6). What waits for the
-file is not among them: however many do, they are answered together."""
+"""Recalls worked on at a time; the loop's lag is that times the work of one (NUMBERS, section 6), and others' reading
+waits no longer for the small ones that are worked on where the file is read."""
 SCORED: Final = 10
 """Rows scored in the time in which one is made ready: they are columns by then. A thousand take 1.5 ms in all."""
 
@@ -92,6 +93,19 @@ class RecallOptions:
     without: frozenset[str] = frozenset()
     by_words: bool = False
     asker: Account | None = None
+
+
+FirstRead = tuple[list[Forms], Read]
+"""What is read on every turn, and the first of the candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What answers a question, what of long texts was hit, and the texts, where they were read as of that moment."""
+
+    judged: Judged = field(default_factory=Judged)
+    hits: LongHits = NO_HITS
+    read: FirstRead | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,15 +178,19 @@ class Recall:
         started = time.perf_counter()
         notes: list[str] = []
         limits = Limits(room, now, options.exclude, options.asked, options.threshold, self._settings.false_positives)
-        judged, hits = Judged(), NO_HITS
+        found = _Found()
         if question.strip() and not options.everything:
-            judged, hits = await self._found(owner, question, limits, options=options, notes=notes)
+            found = await self._found(owner, question, limits, options=options, notes=notes)
+        judged, hits = found.judged, found.hits
         # A model is asked outside the queue: while it answers, others may recall.
         candidates = judged.candidates
         if not options.by_words:
             candidates = await self._ordered(owner, question, candidates, limits, notes)
-        reading = partial(self._first_read, owner, candidates, room=room, now=now)
-        always_read, first = await self._stores.db.together(reading)
+        read_before = found.read
+        if read_before is None:
+            reading = partial(self._first_read, owner, candidates, room=room, now=now)
+            read_before = await self._stores.db.together(reading)
+        always_read, first = read_before
         async with self._turn():
             shelf = self.shelf(owner, options, settled=not judged.fused)
             if newer.TERM not in options.without:
@@ -196,7 +214,7 @@ class Recall:
 
     async def _first_read(
         self, owner: Account, candidates: Sequence[Contender], *, room: Chat, now: datetime
-    ) -> tuple[list[Forms], Read]:
+    ) -> FirstRead:
         """What is read on every turn, and the first of the candidates: one trip to the file for nearly every recall."""
         always = await self._always(owner, room=room, now=now)
         return always, await read(self._stores, owner, candidates[:READ_AT_ONCE], room=room, now=now)
@@ -229,21 +247,22 @@ class Recall:
 
     async def _found(
         self, owner: Account, question: str, limits: Limits, *, options: RecallOptions, notes: list[str]
-    ) -> tuple[Judged, LongHits]:
+    ) -> _Found:
         """What answers the question; asked in other words, too, where it says too little or finds too little."""
-        first, hits = await self._asked(owner, question, limits, options=options, notes=notes)
+        first = await self._asked(owner, question, limits, options=options, notes=notes)
         as_it_stands = options.by_words or options.asker is not None
-        if self._rewriter is None or as_it_stands or not _unclear(question, first, limits):
-            return first, hits
+        if self._rewriter is None or as_it_stands or not _unclear(question, first.judged, limits):
+            return first
         queries, note = await self._rewriter.queries(owner, question, context=options.context, now=limits.now)
         notes.append(note)
         alone = replace(options, context=())
-        others: list[Judged] = []
+        hits, others = first.hits, list[Judged]()
         for query in queries:
-            other, other_hits = await self._asked(owner, query, limits, options=alone, notes=notes)
-            others.append(other)
-            hits = hits.joined(other_hits)
-        return (fused(first, others) if others else first), hits
+            other = await self._asked(owner, query, limits, options=alone, notes=notes)
+            others.append(other.judged)
+            hits = hits.joined(other.hits)
+        # Not what was read: it was some time ago.
+        return _Found(fused(first.judged, others) if others else first.judged, hits)
 
     async def _ordered(
         self, owner: Account, question: str, candidates: Sequence[Contender], limits: Limits, notes: list[str]
@@ -306,7 +325,7 @@ class Recall:
 
     async def _asked(
         self, owner: Account, question: str, limits: Limits, *, options: RecallOptions, notes: list[str]
-    ) -> tuple[Judged, LongHits]:
+    ) -> _Found:
         """What answers one wording of the question. All that waits for the embedder is done outside the queue."""
         asker = options.asker or owner
         search = _search_text(question, options.context)
@@ -363,19 +382,46 @@ class Recall:
             notes.append("embedder slow")
         return None
 
-    async def _judge(self, owner: Account, asked: _Asked, limits: Limits) -> tuple[Judged, LongHits]:
-        # In this order: who has a turn never waits for somebody who has an index.
-        async with self._indexes.of(owner) as index, self._turn():
-            question, foreign, null = asked.question, asked.foreign, None
+    async def _judge(self, owner: Account, asked: _Asked, limits: Limits) -> _Found:
+        """What answers the question: in one trip to the file where the memory is small, else on the loop."""
+        question, foreign, talk = asked.question, asked.foreign, not asked.question.asks
+        kept = self.measured.at_hand(owner, limits, language=asked.language, talk=talk)
+
+        async def reading(judged: Judged) -> FirstRead | None:
+            if self._reranker is not None:
+                return None  # A model puts them in another order first, and takes its time.
+            return await self._first_read(owner, judged.candidates, room=limits.room, now=limits.now)
+
+        async def at_once(index: OwnerIndex) -> _Found | None:
             if limits.threshold and not may_be_shown(index, question, limits).any():
-                return Judged(), NO_HITS
-            if limits.threshold:
-                null = await self.measured.null(
-                    owner, index, foreign, limits, language=asked.language, talk=not question.asks
-                )
-            work = partial(judge, index, question, null, foreign, limits)
-            judged = await off_loop(work, size=len(index.rows) // SCORED)
-            return judged, _hits(index, asked.question, judged)
+                return _Found(read=await reading(Judged()))
+            null = kept.serving(index, foreign, limits, talk=talk) if kept is not None and limits.threshold else None
+            if limits.threshold and null is None:
+                return None
+            judged = judge(index, question, null, foreign, limits)
+            return _Found(judged, _hits(index, question, judged), await reading(judged))
+
+        # In this order: who has a turn never waits for somebody who has an index.
+        async with self._indexes.held(owner) as hold:
+            async with self._turn():
+                found = await hold.at_once(at_once)
+            if found is not None:
+                return found
+            index = await hold.refreshed()
+            async with self._turn():
+                return await self._judged(owner, index, asked, limits)
+
+    async def _judged(self, owner: Account, index: OwnerIndex, asked: _Asked, limits: Limits) -> _Found:
+        question, foreign, null = asked.question, asked.foreign, None
+        if limits.threshold and not may_be_shown(index, question, limits).any():
+            return _Found()
+        if limits.threshold:
+            null = await self.measured.null(
+                owner, index, foreign, limits, language=asked.language, talk=not question.asks
+            )
+        work = partial(judge, index, question, null, foreign, limits)
+        judged = await off_loop(work, size=len(index.rows) // SCORED)
+        return _Found(judged, _hits(index, question, judged))
 
 
 def _told(owner: Account, found: Read) -> dict[int, newer.Told]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memory.accounts import Accounts
 from memory.db import Database
-from memory.index import Indexes
+from memory.indexes import Indexes
 from memory.model import Account
 from memory.timeline import Timeline
 

@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Final
 
 from memory.db import Database
-from memory.index import read_units
 from memory.model import Account
 from memory.offloop import off_loop
 from memory.ports import Vector
+from memory.refreshing import read_units
 from memory.segments import frozen, segment
 from memory.stores import Stores
 

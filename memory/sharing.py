@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memory.db import Database
-from memory.index import Indexes
+from memory.indexes import Indexes
 from memory.model import Account, Chat, Entry, ProfileLine
 from memory.slots import slot
 from memory.stores import Stores

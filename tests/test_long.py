@@ -17,7 +17,7 @@ from memory.clock import stamp
 from memory.db import Database
 from memory.embedding import spoken, text_hash
 from memory.forget import Forgetting
-from memory.index import Indexes
+from memory.indexes import Indexes
 from memory.journal import Line
 from memory.model import Message, Recalled
 from memory.opening import migrations

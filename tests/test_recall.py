@@ -16,7 +16,7 @@ from config.settings import RecallSettings
 from memory.accounts import Chats
 from memory.block import block
 from memory.embedding import text_hash
-from memory.index import Indexes
+from memory.indexes import Indexes
 from memory.model import EVERYWHERE, Account, Candidate, Chat, Entry, Message, Recollection, Span
 from memory.ports import EmbedderUnavailable, Vector
 from memory.recall import Recall, RecallOptions

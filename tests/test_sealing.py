@@ -14,7 +14,8 @@ import memory.embedding
 import memory.index
 import memory.sealing
 from memory.embedding import spoken, text_hash
-from memory.index import Indexes, OwnerIndex
+from memory.index import OwnerIndex
+from memory.indexes import Indexes
 from memory.model import Candidate, Entry, Span, Unit
 from memory.pages import PAGE
 from memory.ports import Vector

@@ -19,7 +19,8 @@ from bot.bench.scan import TOP
 from memory import Memory
 from memory.accounts import Accounts
 from memory.db import Database
-from memory.index import Indexes, OwnerIndex
+from memory.index import OwnerIndex
+from memory.indexes import Indexes
 from memory.model import Account
 from memory.ports import Vector
 
