@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -19,8 +19,6 @@ T = TypeVar("T")
 
 MOST_BYTES: Final = 256 * 1024 * 1024
 """Memory all indexes may hold; the person who talked longest ago goes first."""
-MOST_AT_ONCE: Final = 1_000
-"""Rows up to which an index is searched where the file is read: it takes some 2 ms, for which other reads wait."""
 
 
 @dataclass(eq=False, slots=True)
@@ -36,36 +34,50 @@ class _Held:
 class Hold:
     """An index that is somebody's to work on, until the block of :meth:`Indexes.held` is over."""
 
-    def __init__(self, index: OwnerIndex, owner: Account, refresher: Refresher, stores: Stores) -> None:
-        self._index = index
+    def __init__(
+        self, index: OwnerIndex, owner: Account, stores: Stores, refresher: Refresher, let_go: Callable[[], None]
+    ) -> None:
+        """``let_go`` lets go of the index, so that nobody uses it any more."""
+        self.left = index
+        """The index as it was left."""
         self._owner = owner
-        self._refresher = refresher
         self._stores = stores
+        self._refresher = refresher
+        self._let_go = let_go
         self._fresh = False
 
     async def refreshed(self) -> OwnerIndex:
         """The index as of now."""
         if not self._fresh:
-            await self._refresher.refresh(self._owner, self._index)
+            with self._whole_or_let_go():
+                await self._refresher.refresh(self._owner, self.left)
             self._fresh = True
-        return self._index
+        return self.left
 
     async def at_once(self, work: Callable[[OwnerIndex], Coroutine[Any, Any, T]]) -> T | None:
         """What ``work`` makes of the index as of now, in one trip to the file, and so as of one moment.
 
-        It awaits nothing but the file. A trip costs as much as the search of a small memory: to the file and back, for
-        what is new, and once more, for the texts of what was found, took a quarter of a recall of 200 facts. None where
-        that is not for one trip, because the index is large, much is new or ``work`` gives None: then it is to be done
-        on the loop with what :meth:`refreshed` gives.
+        It awaits nothing but the file, and is little: all other reads wait for it. A trip costs as much as the search
+        of a small memory: to the file and back, for what is new, and once more, for the texts of what was found, took a
+        quarter of a recall of 200 facts. None where much is new or ``work`` gives None: then it is to be done on the
+        loop with what :meth:`refreshed` gives.
         """
-        if not self._index.newest or len(self._index.rows) > MOST_AT_ONCE:
-            return None
-        self._fresh, made = await self._stores.db.together(partial(self._within, work))
+        with self._whole_or_let_go():
+            self._fresh, made = await self._stores.db.together(partial(self._within, work))
         return made
 
     async def _within(self, work: Callable[[OwnerIndex], Coroutine[Any, Any, T]]) -> tuple[bool, T | None]:
-        fresh = await self._refresher.take_at_once(self._owner, self._index)
-        return fresh, await work(self._index) if fresh else None
+        fresh = await self._refresher.take_at_once(self._owner, self.left)
+        return fresh, await work(self.left) if fresh else None
+
+    @contextmanager
+    def _whole_or_let_go(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            # Half of what is new may be there, and a thread still at work on it.
+            self._let_go()
+            raise
 
 
 class Indexes:
@@ -88,11 +100,7 @@ class Indexes:
                     continue  # Let go of while we waited for it.
                 known = held.index.newest
                 try:
-                    yield Hold(held.index, owner, self._refresher, self._stores)
-                except BaseException:
-                    # Half of what is new may be there, and a thread still at work on it.
-                    self.forget(owner)
-                    raise
+                    yield Hold(held.index, owner, self._stores, self._refresher, partial(self._let_go, owner, held))
                 finally:
                     if held.index.newest != known:
                         self._weigh(owner, held)
@@ -108,6 +116,10 @@ class Indexes:
         """Let go of an owner's index at once; one that is being built serves its builder and nobody after."""
         gone = self._held.pop(owner.no, None)
         self._weight -= 0 if gone is None else gone.nbytes
+
+    def _let_go(self, owner: Account, held: _Held) -> None:
+        if self._held.get(owner.no) is held:
+            self.forget(owner)
 
     def clear(self) -> None:
         """Let go of every index."""

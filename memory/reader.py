@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 T = TypeVar("T")
 Settling = Callable[[], None]
@@ -26,11 +26,18 @@ TOLD_TOGETHER: Final = 0.0005
 some 20 us, as much as a small query."""
 
 
+class _Asked(NamedTuple):
+    """Something to do, and whether it is a trip, which takes its time: what is ready does not wait for it."""
+
+    work: Work
+    trip: bool
+
+
 class Reader:
     """A thread that works on one connection for one event loop, in the order it is asked."""
 
     def __init__(self) -> None:
-        self._asked: SimpleQueue[Work | None] = SimpleQueue()
+        self._asked: SimpleQueue[_Asked | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="reader", daemon=True)
         self._connection: sqlite3.Connection | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -92,7 +99,7 @@ class Reader:
 
     async def drive(self, reading: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine that awaits nothing but queries of this connection, in one trip, as of one moment."""
-        return await self._do(lambda: self._at_one_moment(reading))
+        return await self._do(lambda: self._at_one_moment(reading), trip=True)
 
     def _at_one_moment(self, reading: Callable[[], Coroutine[Any, Any, T]]) -> T:
         self.rows("BEGIN", ())
@@ -101,13 +108,15 @@ class Reader:
         finally:
             self.rows("COMMIT", ())
 
-    async def _do(self, work: Callable[[], T]) -> T:
+    async def _do(self, work: Callable[[], T], *, trip: bool = False) -> T:
         if not self._thread.is_alive():
             raise sqlite3.ProgrammingError("the database is closed")
         loop = asyncio.get_running_loop()
         result: asyncio.Future[T] = loop.create_future()
 
         def done() -> Settling:
+            if result.cancelled():
+                return lambda: None  # Nobody waits for it any more, and others do.
             try:
                 value = work()
             except BaseException as error:  # noqa: BLE001 (it is the asker's)
@@ -115,22 +124,25 @@ class Reader:
             return partial(_settle, result, value)
 
         self._loop = loop
-        self._asked.put(done)
+        self._asked.put(_Asked(done, trip))
         return await result
 
     def _work(self) -> None:
         running = True
         while running:
-            ready, work = list[Settling](), self._asked.get()
+            ready, asked = list[Settling](), self._asked.get()
             since = time.monotonic()
-            while work is not None:
-                ready.append(work())
+            while asked is not None:
+                if asked.trip and ready:
+                    self._tell(ready)
+                    ready = []
+                ready.append(asked.work())
                 if self._asked.empty() or time.monotonic() - since > TOLD_TOGETHER:
                     break
-                work = self._asked.get()
-            running = work is not None
+                asked = self._asked.get()
+            running = asked is not None
             self._tell(ready)
-            del ready, work  # What they held is not kept until somebody asks again.
+            del ready, asked  # What they held is not kept until somebody asks again.
         if self._connection is not None:
             self._connection.close()
 

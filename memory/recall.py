@@ -28,9 +28,9 @@ from memory.lexicon import (
     needs_context,
     personal,
 )
-from memory.measured import Measured
+from memory.measured import Kept, Measured
 from memory.model import SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
-from memory.offloop import off_loop
+from memory.offloop import INLINE_ROWS, off_loop
 from memory.ports import Completer, EmbedderUnavailable, Reranker, TokenCounter, Vector
 from memory.reranking import reranked
 from memory.rewriting import Rewriter
@@ -69,6 +69,8 @@ AT_ONCE: Final = 2
 waits no longer for the small ones that are worked on where the file is read."""
 SCORED: Final = 10
 """Rows scored in the time in which one is made ready: they are columns by then. A thousand take 1.5 ms in all."""
+RECURRING: Final = 30
+"""Rows made ready in the time that it takes to know whether something daily happens in a year that is asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,34 +386,37 @@ class Recall:
 
     async def _judge(self, owner: Account, asked: _Asked, limits: Limits) -> _Found:
         """What answers the question: in one trip to the file where the memory is small, else on the loop."""
-        question, foreign, talk = asked.question, asked.foreign, not asked.question.asks
-        kept = self.measured.at_hand(owner, limits, language=asked.language, talk=talk)
-
-        async def reading(judged: Judged) -> FirstRead | None:
-            if self._reranker is not None:
-                return None  # A model puts them in another order first, and takes its time.
-            return await self._first_read(owner, judged.candidates, room=limits.room, now=limits.now)
-
-        async def at_once(index: OwnerIndex) -> _Found | None:
-            if limits.threshold and not may_be_shown(index, question, limits).any():
-                return _Found(read=await reading(Judged()))
-            null = kept.serving(index, foreign, limits, talk=talk) if kept is not None and limits.threshold else None
-            if limits.threshold and null is None:
-                return None
-            judged = judge(index, question, null, foreign, limits)
-            return _Found(judged, _hits(index, question, judged), await reading(judged))
-
         # In this order: who has a turn never waits for somebody who has an index.
         async with self._indexes.held(owner) as hold:
-            async with self._turn():
-                found = await hold.at_once(at_once)
-            if found is not None:
-                return found
+            if hold.left.newest and _size(hold.left, asked.question) <= INLINE_ROWS:
+                kept = self.measured.at_hand(owner, limits, language=asked.language, talk=not asked.question.asks)
+                async with self._turn():
+                    found = await hold.at_once(partial(self._in_a_trip, owner, asked, limits, kept))
+                if found is not None:
+                    return found
             index = await hold.refreshed()
             async with self._turn():
-                return await self._judged(owner, index, asked, limits)
+                return await self._on_the_loop(owner, index, asked, limits)
 
-    async def _judged(self, owner: Account, index: OwnerIndex, asked: _Asked, limits: Limits) -> _Found:
+    async def _in_a_trip(
+        self, owner: Account, asked: _Asked, limits: Limits, kept: Kept | None, index: OwnerIndex
+    ) -> _Found | None:
+        """What answers the question, with its texts, inside a trip; None where first a null is to be measured."""
+        question, foreign, null, judged, hits = asked.question, asked.foreign, None, Judged(), NO_HITS
+        if not limits.threshold or may_be_shown(index, question, limits).any():
+            if limits.threshold:
+                null = None if kept is None else kept.serving(index, foreign, limits, talk=not question.asks)
+                if null is None:
+                    return None
+            judged = judge(index, question, null, foreign, limits)
+            hits = _hits(index, question, judged)
+        if self._reranker is not None:
+            return _Found(judged, hits)  # A model puts them in another order first, and takes its time.
+        first = await self._first_read(owner, judged.candidates, room=limits.room, now=limits.now)
+        return _Found(judged, hits, first)
+
+    async def _on_the_loop(self, owner: Account, index: OwnerIndex, asked: _Asked, limits: Limits) -> _Found:
+        """What answers the question, without the texts."""
         question, foreign, null = asked.question, asked.foreign, None
         if limits.threshold and not may_be_shown(index, question, limits).any():
             return _Found()
@@ -419,9 +424,14 @@ class Recall:
             null = await self.measured.null(
                 owner, index, foreign, limits, language=asked.language, talk=not question.asks
             )
-        work = partial(judge, index, question, null, foreign, limits)
-        judged = await off_loop(work, size=len(index.rows) // SCORED)
+        judged = await off_loop(partial(judge, index, question, null, foreign, limits), size=_size(index, question))
         return _Found(judged, _hits(index, question, judged))
+
+
+def _size(index: OwnerIndex, question: Question) -> int:
+    """How many rows could be made ready in the time that it takes to judge an index."""
+    recurring = sum(span.rrule is not None for span in index.spans.values()) if question.spans else 0
+    return max(len(index.rows), len(index.vectors)) // SCORED + recurring * RECURRING
 
 
 def _told(owner: Account, found: Read) -> dict[int, newer.Told]:

@@ -24,7 +24,8 @@ _SEALED: Final = 50
 _FEW_NEWS: Final = 256
 """Row numbers up to which all that is new is read in one trip."""
 _FEW_AT_ONCE: Final = 16
-"""Texts and vectors up to which they are taken in that trip, too."""
+_SHORT_AT_ONCE: Final = 4_000
+"""Texts and vectors up to which, and characters up to which, they are taken in that trip, too: a few milliseconds."""
 
 
 class _Known(NamedTuple):
@@ -47,6 +48,12 @@ class _News(NamedTuple):
     chunks: list[Chunk]
     vectors: VectorRows
     cold: frozenset[int]
+
+    @property
+    def little(self) -> bool:
+        """Whether it is a turn's worth."""
+        few = len(self.units) + len(self.chunks) + len(self.vectors.hashes) <= _FEW_AT_ONCE
+        return few and sum(len(unit.text) for unit in self.units) <= _SHORT_AT_ONCE
 
 
 class Refresher:
@@ -81,7 +88,7 @@ class Refresher:
         newest, news = await self._fresh(owner, _Known.of(index))
         if newest == index.newest:
             return True
-        if news is None or len(news.units) + len(news.vectors.hashes) > _FEW_AT_ONCE:
+        if news is None or not news.little:
             return False
         await self._take(index, newest, news)
         return True

@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple
 
 from memory.embedding import spoken
@@ -93,10 +94,12 @@ async def read(stores: Stores, owner: Account, candidates: Sequence[Contender], 
         wanted.setdefault(candidate.kind, []).append(candidate.id)
     ids = wanted.get("message", [])
     before = (c.asked for c in candidates if c.asked is not None)
-    lines = await stores.journal.lines(owner, dict.fromkeys([*ids, *before])) if ids else {}
+    # Before a group was opened to more people its lines were said to fewer, whatever an index knows that was let go of.
+    visible_lines = partial(stores.journal.lines, owner, aside=room.private)
+    lines = await visible_lines(dict.fromkeys([*ids, *before])) if ids else {}
     missing = {line.answers for line in lines.values() if line.answers is not None} - lines.keys()
     if missing:
-        lines |= await stores.journal.lines(owner, missing)
+        lines |= await visible_lines(missing)
     found = await memory_texts(stores.db, owner, wanted, now=now)
     holding = {id_: memory for id_, memory in found.items() if visible(memory.audience, room)}
     return Read(lines, holding, await outdated(stores.db, owner, ids, now=now))

@@ -58,15 +58,15 @@ async def memory_texts(
         },
     )
     found: dict[int, MemoryText] = {}
+    cites: dict[int, list[int]] = {}
     for id_, kind, text, subject, at, audience, message, _, *when in rows:
-        before = found.get(id_)
-        if before is not None:
-            found[id_] = before._replace(cites=(*before.cites, message))
-            continue
-        span = Span(moment(when[0]), moment(when[1]), *when[2:]) if kind == "event" else None
-        cites = () if message is None else (message,)
-        found[id_] = MemoryText(id_, kind, text, subject, moment(at), audience, span, cites)
-    return found
+        if id_ not in found:
+            span = Span(moment(when[0]), moment(when[1]), *when[2:]) if kind == "event" else None
+            found[id_] = MemoryText(id_, kind, text, subject, moment(at), audience, span, ())
+            cites[id_] = []
+        if message is not None:
+            cites[id_].append(message)
+    return {id_: memory._replace(cites=tuple(cites[id_])) for id_, memory in found.items()}
 
 
 async def outdated(db: Database, owner: Account, lines: Iterable[int], *, now: datetime) -> dict[int, datetime]:

@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import threading
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -457,6 +458,39 @@ async def test_who_gives_up_while_many_read_spoils_nobodys_answer(db: Database) 
     answers = await asyncio.gather(*reading, return_exceptions=True)
     assert isinstance(answers[3], asyncio.CancelledError)
     assert all(answer[0]["n"] == n for n, answer in enumerate(answers) if not isinstance(answer, BaseException))
+
+
+async def blocked(go_on: threading.Event) -> None:
+    assert go_on.wait(10)
+
+
+async def test_what_is_ready_does_not_wait_for_the_trip_behind_it(db: Database) -> None:
+    go_on, told = threading.Event(), threading.Event()
+    first = asyncio.create_task(db.together(lambda: blocked(go_on)))
+    await asyncio.sleep(0)
+    small = asyncio.create_task(db.fetch("SELECT 1 AS n"))
+    small.add_done_callback(lambda _: told.set())
+    last = asyncio.create_task(db.together(lambda: blocked(told)))
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.gather(first, small, last)
+
+
+async def test_a_trip_that_nobody_waits_for_any_more_is_not_made(db: Database) -> None:
+    go_on, made = threading.Event(), list[str]()
+
+    async def noted(name: str) -> None:
+        made.append(name)
+
+    first = asyncio.create_task(db.together(lambda: blocked(go_on)))
+    await asyncio.sleep(0)
+    given_up, kept = [asyncio.create_task(db.together(partial(noted, name))) for name in ("given up", "kept")]
+    await asyncio.sleep(0)
+    given_up.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.gather(first, kept)
+    assert made == ["kept"]
 
 
 async def test_nobody_reads_from_a_closed_database(db: Database) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import replace
@@ -12,7 +13,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-import memory.indexes
 import memory.recall
 from config.settings import RecallSettings
 from memory.accounts import Chats
@@ -22,7 +22,7 @@ from memory.model import Candidate, Chat, Recollection, Span
 from memory.recall import Recall, RecallOptions
 from tests.conftest import Clock
 from tests.shelf import Shelf, cite, profile
-from tests.test_recall import World, texts, world_of
+from tests.test_recall import ALL, World, texts, world_of
 
 T = TypeVar("T")
 QUESTION = "Where does Ann grow basil?"
@@ -86,7 +86,7 @@ async def test_the_same_is_found_in_one_trip_as_in_several(
         at_once = await plain(world, question, room=room)
         assert trips == ["_within"]
         with monkeypatch.context() as patch:
-            patch.setattr(memory.indexes, "MOST_AT_ONCE", 0)
+            patch.setattr(memory.recall, "INLINE_ROWS", -1)
             assert await plain(world, question, room=room) == at_once
         assert len(trips) == 3, "what is new, and then the texts"
 
@@ -96,10 +96,68 @@ async def test_what_was_said_since_is_found_however_much_it_is(world: World, tri
     await plain(world)
     said = [await world.shelf.say(f"The saffron of Ann stands in house {number}.") for number in range(lines)]
     trips.clear()
-    found = await world.ask("Where does the saffron of Ann stand?", RecallOptions(threshold=False))
+    found = await world.ask("Where does the saffron of Ann stand?", ALL)
     assert trips[0] == "_within"
     assert ("_fresh" in trips) == ("_first_read" in trips) == (lines > 3)
     assert len({unit.id for unit in found.units} & {line.id for line in said}) == min(lines, 200)
+
+
+async def test_a_long_message_is_taken_apart_where_nobody_waits_for_it(world: World, trips: list[str]) -> None:
+    await plain(world)
+    line = await world.shelf.say("The saffron of Ann stands in the attic. " * 200)
+    trips.clear()
+    found = await world.ask("Where does the saffron of Ann stand?", ALL)
+    assert trips[:2] == ["_within", "_fresh"]
+    assert line.id in {unit.id for unit in found.units}
+
+
+async def test_habits_are_not_counted_out_for_a_year_while_others_wait_to_read(world: World, trips: list[str]) -> None:
+    message = await world.shelf.say("I water the basil every day.")
+    for number in range(5):
+        span = Span(world.shelf.clock(), world.shelf.clock(), "day", "UTC", "every day", "FREQ=DAILY")
+        await world.add(Candidate("event", cite(message), "en", text=f"waters basil {number}", span=span))
+    for question, at_once in ((QUESTION, True), ("What did Ann water last year?", False)):
+        await plain(world, question)
+        trips.clear()
+        await plain(world, question)
+        assert ("_within" in trips) == at_once
+
+
+@pytest.mark.parametrize("rows", [-1, 100])
+async def test_what_was_said_before_a_group_was_opened_is_not_shown_by_an_index_that_is_let_go_of(
+    world: World, trips: list[str], monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    group = await Chats(world.shelf.db).enter(world.owner, "group:-500", private=False, at=world.shelf.clock())
+    in_group = replace(world, shelf=replace(world.shelf, chat=group))
+    for number in range(5):
+        await in_group.shelf.say(f"Ann grows basil in the cellar of house {number}.")
+    monkeypatch.setattr(memory.recall, "INLINE_ROWS", rows)
+
+    async def shown(room: Chat) -> bool:
+        return any("cellar" in text for text in texts(await world.ask(QUESTION, ALL, room=room)))
+
+    assert await shown(group)
+    assert await shown(world.shelf.chat)
+    await world.shelf.db.execute("UPDATE sessions SET aside = 1 WHERE chat = ?", (group.no,))
+    trips.clear()
+    assert not await shown(group)
+    assert await shown(world.shelf.chat)
+    assert ("_within" in trips) == (rows > 0)
+
+
+async def test_who_breaks_off_while_they_wait_for_a_turn_leaves_the_index_as_it_is(world: World) -> None:
+    await plain(world)
+    held = world.indexes.nbytes
+    async with contextlib.AsyncExitStack() as turns:
+        for _ in range(memory.recall.AT_ONCE):
+            await turns.enter_async_context(world.recall._turn())
+        asking = asyncio.create_task(plain(world))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    assert world.indexes.nbytes == held > 0
 
 
 async def test_what_was_closed_since_is_not_shown(world: World, trips: list[str]) -> None:
