@@ -21,9 +21,9 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     asked, together = Reader._do, Writer.together
     statement: Any = Writer._execute  # The library's, which has no types.
 
-    async def counting_asked(self: Reader, work: Any) -> Any:
+    async def counting_asked(self: Reader, work: Any, **more: Any) -> Any:
         counted["read"] += 1
-        return await asked(self, work)
+        return await asked(self, work, **more)
 
     async def counting_together(self: Writer, works: Any) -> Any:
         counted["written"] += 1
@@ -40,16 +40,18 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counted
 
 
-async def test_a_turn_of_somebody_known_reads_in_seven_trips_and_writes_in_three(
+async def test_a_turn_of_somebody_known_reads_in_six_trips_and_writes_in_three(
     tmp_path: Path, clock: Clock, trips: Counter[str]
 ) -> None:
     async with talking(tmp_path, clock, embedder=NO_EMBEDDER) as talk:
         for text in ("My sister lives in Oslo.", "She paints houses.", "It rains a lot there."):
             await talk.say(text)
+            await talk.say("What did I say about houses?")
         trips.clear()
-        await talk.say("What did I say about houses?")
+        reply = await talk.say("And what did I say about Oslo?")
         seen = Counter(trips)
-    assert seen["read"] <= 7
+    assert "Oslo" in reply
+    assert seen["read"] <= 6
     assert seen["written"] <= 3
     assert seen["alone"] == 0
 
