@@ -57,10 +57,9 @@ class Hold:
     async def at_once(self, work: Callable[[OwnerIndex], Coroutine[Any, Any, T]]) -> T | None:
         """What ``work`` makes of the index as of now, in one trip to the file, and so as of one moment.
 
-        It awaits nothing but the file, and is little: all other reads wait for it. A trip costs as much as the search
-        of a small memory: to the file and back, for what is new, and once more, for the texts of what was found, took a
-        quarter of a recall of 200 facts. None where much is new or ``work`` gives None: then it is to be done on the
-        loop with what :meth:`refreshed` gives.
+        It awaits nothing but the file, and is little: all other reads wait for it. Two trips, one for what is new and
+        one for the texts of what was found, took a quarter of a recall of 200 facts. None where much is new or ``work``
+        gives None: then it is to be done on the loop with what :meth:`refreshed` gives.
         """
         with self._whole_or_let_go():
             self._fresh, made = await self._stores.db.together(partial(self._within, work))

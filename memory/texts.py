@@ -1,7 +1,7 @@
 """What is shown of memories, read at once: the words alone, where the stores give all that is known of each.
 
-A recall reads some thirty of them. Their whole rows, made into memories with their citations, took three times as long
-as all else that is read for it.
+A recall reads some thirty of them. Their whole rows, made into memories with their citations, took 0.8 of the 1.2 ms
+that all its reading took (on a machine some 2.6 times slower than that of NUMBERS).
 """
 
 from __future__ import annotations

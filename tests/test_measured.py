@@ -19,7 +19,7 @@ from memory.shipped import Probes
 from memory.threshold import Bar, Curve, Mask, Null, measure
 from tests.conftest import Clock
 from tests.shelf import Shelf, forgetting
-from tests.test_recall import World, world_of
+from tests.test_recall import World, garden, world_of
 
 QUESTION = "Where does Ann grow basil?"
 JUDGED = RecallOptions()
@@ -27,12 +27,9 @@ JUDGED = RecallOptions()
 
 @pytest.fixture
 async def world(tmp_path: Path, clock: Clock) -> AsyncIterator[World]:
-    shelf = await Shelf.open(tmp_path / "r.db", clock)
-    made = world_of(shelf, None)
-    for number in range(30):
-        await shelf.say(f"I grow basil in garden number {number}, and Ann waters plant{number}.")
+    made = await garden(tmp_path / "r.db", clock)
     yield made
-    await shelf.db.close()
+    await made.shelf.db.close()
 
 
 @pytest.fixture

@@ -100,6 +100,14 @@ def world_of(shelf: Shelf, embedder: Meanings | None, *, timeout: float = 2.0, m
     return World(shelf, stores, indexes, Recall(stores, indexes, RecallSettings(timeout_seconds=timeout), len))
 
 
+async def garden(path: Path, clock: Clock, *, language: str = "zh") -> World:
+    """Thirty lines about one garden, words alone; the caller closes its database."""
+    shelf = await Shelf.open(path, clock, language=language)
+    for number in range(30):
+        await shelf.say(f"I grow basil in garden number {number}, and Ann waters plant{number}.")
+    return world_of(shelf, None)
+
+
 @pytest.fixture
 async def shelf(data_dir: Path, clock: Clock) -> AsyncIterator[Shelf]:
     opened = await Shelf.open(data_dir / "test.db", clock)

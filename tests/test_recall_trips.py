@@ -21,8 +21,8 @@ from memory.judge import judge
 from memory.model import Candidate, Chat, Recollection, Span
 from memory.recall import Recall, RecallOptions
 from tests.conftest import Clock
-from tests.shelf import Shelf, cite, profile
-from tests.test_recall import ALL, World, texts, world_of
+from tests.shelf import cite, profile
+from tests.test_recall import ALL, World, garden, texts
 
 T = TypeVar("T")
 QUESTION = "Where does Ann grow basil?"
@@ -32,12 +32,9 @@ JUDGED = RecallOptions(max_tokens=1_000)
 
 @pytest.fixture
 async def world(tmp_path: Path, clock: Clock) -> AsyncIterator[World]:
-    shelf = await Shelf.open(tmp_path / "r.db", clock, language="en")
-    made = world_of(shelf, None)
-    for number in range(30):
-        await shelf.say(f"I grow basil in garden number {number}, and Ann waters plant{number}.")
+    made = await garden(tmp_path / "r.db", clock, language="en")
     yield made
-    await shelf.db.close()
+    await made.shelf.db.close()
 
 
 @pytest.fixture
