@@ -98,7 +98,10 @@ first_notice = false
 [access]
 open = "everybody"
 """
+CARRIED_OUT: Final = "SELECT id FROM deletions WHERE erased_at IS NOT NULL"
 LEASED: Final = "SELECT session, account, attempts FROM session_members WHERE not_before > 0 OR attempts > 0"
+RECEIPT: Final = "Erased for good"
+"""How the bot says that an erasure is done, and a search has found nothing."""
 INTERRUPTED: Final = "I was stopped before"
 """How the bot says that a command got lost: people send it again."""
 
@@ -164,6 +167,8 @@ class Story:
     folder: Path
     seed: int
     nursery: Nursery
+    sabotage: str = ""
+    """What the bot does wrong, one of :data:`tests.crash.sabotage.SABOTAGES`."""
     kills: list[Kill] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -232,7 +237,7 @@ class Story:
             }
             self._surroundings = surroundings
             order = {"folder": str(self.folder), "surroundings": surroundings, "words": ["run"], "phase": 0}
-            self.bot = Process(self.nursery, order)
+            self.bot = Process(self.nursery, order | {"sabotage": self.sabotage})
             await self.bot.start()
             try:
                 yield
@@ -290,6 +295,8 @@ class Story:
             wrong += self._stopped(work)
         wrong += [f"it ended by itself: {self.bot.codes}"] * bool(self.bot.codes)
         wrong += self.remains.acknowledged(self.telegram.updates.waiting, self._messages)
+        if work in ("forgetting", "erasing", "rewriting"):
+            wrong += self._marked_too_early()
         for statement in self.said:
             statement.older = frozenset()
         await self.bot.start()
@@ -351,7 +358,8 @@ class Story:
             self.talk()
             return [*await self.rest(), *await self.pass_(IDLE), *await self._forget(confirmed=confirmed)]
         chosen = self.dice.choice(list(filter(self._is_known, self.said)))
-        self._chosen = chosen
+        self._chosen, self._receipts = chosen, self._receipts_of(chosen.person)
+        self._carried_out = len(self.remains.rows(CARRIED_OUT))
         self.command(chosen.person, f"/forget {chosen.word}")
         wrong = await self.rest()
         if confirmed:
@@ -359,6 +367,17 @@ class Story:
             wrong += await self.rest()
             self._mark(chosen, "hidden")
         return wrong
+
+    def _receipts_of(self, person: int) -> int:
+        return sum(text.startswith(RECEIPT) for text in self.telegram.chat(person).texts)
+
+    def _marked_too_early(self) -> list[str]:
+        """What bears the mark of an erasure that is done, and stands in a file; nothing must, at any instant."""
+        if len(self.remains.of_a_copy(CARRIED_OUT)) <= self._carried_out:
+            return []
+        chosen = self._chosen
+        files = self.remains.holding(chosen.word, but=frozenset(self.remains.backups()))
+        return [f"{chosen.word} is marked as erased and stands in {files}"] * bool(files)
 
     async def _back_up(self) -> int:
         """Make a backup in a process of its own; returns its exit code, -9 when it was killed."""
@@ -419,6 +438,8 @@ class Story:
                     statement.merged = statement.twice
             case "forgetting" | "erasing" | "rewriting":
                 self._mark(self._chosen, "erased")
+                if self._receipts_of(self._chosen.person) <= self._receipts:
+                    wrong.append(f"{self._chosen.person} was never told that {self._chosen.word} is erased")
             case "undoing":
                 self._mark(self._chosen, "kept")
             case "backing up":

@@ -165,7 +165,7 @@ def _of_lines(folder: Folder, said: Sequence[Statement], forgetful: set[int]) ->
             count = 2 if statement.twice else 1
             wanted = {"kept": (count, 0), "hidden": (0, count), "erased": (0, 0)}[statement.state]
             may_be_gone = role == "bot" and statement.person in forgetful
-            if (shown, hidden) != wanted and not (may_be_gone and (shown, hidden) <= (count, 0)):
+            if (shown, hidden) != wanted and not (may_be_gone and shown <= wanted[0] and hidden <= wanted[1]):
                 wrong.append(
                     f"{statement.word} ({statement.state}): {shown} lines of the {role} in chat {statement.chat} are"
                     f" shown and {hidden} hidden"

@@ -25,6 +25,7 @@ from bot.scheduler import Scheduler
 from memory.db import Database
 from memory.housekeeping import Housekeeping
 from tests.crash.instants import Agreement, Event, Phase
+from tests.crash.sabotage import SABOTAGES
 from tests.faults_bot import obey, serve, warm
 
 READING: Final = ("SELECT", "PRAGMA", "EXPLAIN", "--", "SAVEPOINT", "RELEASE")
@@ -182,8 +183,10 @@ def set_clock(agreement: Agreement) -> None:
     bot.app.datetime = Ahead  # type: ignore[attr-defined]
 
 
-def be(folder: str, surroundings: Mapping[str, str], words: Sequence[str], phase: int) -> None:
-    """Carry out a command line, watched; ``phase`` is what the process is for."""
+def be(folder: str, surroundings: Mapping[str, str], words: Sequence[str], phase: int, sabotage: str = "") -> None:
+    """Carry out a command line, watched; ``phase`` is what the process is for, ``sabotage`` what it does wrong."""
+    if sabotage:
+        SABOTAGES[sabotage].commit()
     agreement = Agreement.beside(Path(folder))
     watch = Watch(agreement, Phase(phase))
     set_clock(agreement)
