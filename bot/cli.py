@@ -23,6 +23,7 @@ from bot.access import access
 from bot.bench.commands import bench
 from bot.border import FAILED, MISUSED, Data, leave, look, overrides, work
 from bot.embedders import choose_embedder
+from bot.heap import share_one_heap
 from config.settings import load
 
 cli = typer.Typer(
@@ -139,6 +140,7 @@ cli.add_typer(bench, name="bench")
 
 def main() -> None:
     """Run the command line and leave the process with its exit code."""
+    share_one_heap()
     os.umask(0o077)  # Whatever is written, a plot or a log, is its owner's alone.
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

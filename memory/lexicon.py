@@ -24,10 +24,12 @@ _ABOUT_BOT: Final = re.compile(
 
 
 _LEANS: Final = re.compile(
-    r"[它他她牠祂]|^\W*(?:那|这|這)(?![个個位里裡儿兒么麼])"
+    r"[它他她牠祂]|^\W*(?:还有|還有|另外|那|这|這)(?![个個位里裡儿兒么麼])"
     r"|\b(?:it|its|that|this|those|these|they|them|he|him|she|her|one|ones)\b",
     re.IGNORECASE,
 )
+_SAYS_ENOUGH: Final = 2
+"""Words in which a sentence says what it asks about; "which hotel?" goes with what was said before."""
 _SENTENCE: Final = re.compile(r"[^.!?。！？；;\n]+[?？]?")
 _ASKS: Final = re.compile(
     r"[?？]|(?:[吗嗎么]|(?<![着著])呢)[\s。！!~～…]*$|来着|來著|(?<![没沒])什[么麼]|啥|谁|誰|哪(?!怕)|怎[么麼样樣]|[为為]何|是否|[难難]道"
@@ -181,9 +183,16 @@ def needs_context(question: str, terms: int) -> bool:
 def asking_part(question: str) -> str:
     """The sentences of a question that ask, all of it when these cannot be understood without the rest.
 
-    People chat before they come to the point: 今天累死了。我的手机号是多少？ does not ask about today.
+    People chat before they come to the point: 今天累死了。我的手机号是多少？ does not ask about today. Where a sentence
+    bears a question mark and says enough, those without only wonder: 不知道今天会不会下雨。
     """
-    sentences = [sentence for sentence in _SENTENCE.findall(question) if sentence.strip()]
-    asking = "".join(sentence for sentence in sentences if asks(sentence) or is_question(sentence))
-    alone = 1.0 in weights(query_terms(asking)) and _LEANS.search(asking) is None
-    return asking if alone else question
+    sentences = [sentence for sentence in _SENTENCE.findall(question) if asks(sentence) or is_question(sentence)]
+    marked = "\n".join(sentence for sentence in sentences if sentence.endswith(("?", "？")))
+    asking = "\n".join(sentences)
+    if _stands_alone(marked, words=_SAYS_ENOUGH):
+        return marked
+    return asking if _stands_alone(asking) else question
+
+
+def _stands_alone(part: str, *, words: int = 1) -> bool:
+    return weights(query_terms(part)).count(1.0) >= words and _LEANS.search(part) is None

@@ -338,6 +338,15 @@ def test_a_line_that_only_greets_somebody_by_name_tells_nothing() -> None:
     [
         ("今天累死了。我的手机号是多少？", "我的手机号是多少？"),
         ("昨天去看了医生。今天下雨。那个会修车的人叫什么？", "那个会修车的人叫什么？"),
+        ("不知道今天会不会下雨。他昨天去哪了呢。对了，我参观的医院怎么样？", "对了，我参观的医院怎么样？"),
+        (
+            "今天天气真好。昨天看的那个电影叫什么来着。那个地点是北京的活动，规模是什么？",
+            "那个地点是北京的活动，规模是什么？",
+        ),
+        ("我昨天去了哪家酒店来着。还有谁一起吃了晚饭？", "我昨天去了哪家酒店来着\n还有谁一起吃了晚饭？"),
+        ("昨天我在哪家酒店来着。在几楼？", "昨天我在哪家酒店来着\n在几楼？"),
+        ("Where was I yesterday, I wonder. Which hotel?", "Where was I yesterday, I wonder\n Which hotel?"),
+        ("I wonder where I left my bag yesterday. What is the name of my dentist?", " What is the name of my dentist?"),
         ("昨天我跟你说了一件事。是什么来着？", None),
         ("我昨天买了手机。那是什么牌子？", None),
         ("昨天见了老同学。他叫什么名字？", None),
