@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from itertools import islice
 from typing import Final, Literal, NamedTuple, overload
 
@@ -200,26 +201,46 @@ def usable_rows(index: OwnerIndex, limits: Limits) -> Mask:
     return np.asarray(usable)
 
 
-def may_be_shown(index: OwnerIndex, question: Question, limits: Limits) -> Mask:
-    """The usable rows that are not in front of the model already, do not rest and, by the threshold, tell something."""
-    pool = usable_rows(index, limits)
-    offered = pool.copy()
-    if limits.exclude and len(offered):
-        ids, seen = index.rows["id"], np.fromiter(limits.exclude, np.int64, len(limits.exclude))
-        at = np.minimum(ids.searchsorted(seen), len(ids) - 1)
-        offered[at[ids[at] == seen]] = False
-    if index.cold:
-        offered &= ~index.resting(question.terms)
-    return offered & telling(index, pool) if limits.threshold else offered
+class Rows(NamedTuple):
+    """Masks over the rows of an index: the usable ones, and of these those that may be shown."""
+
+    pool: Mask
+    offered: Mask
+
+    @classmethod
+    def of(cls, index: OwnerIndex, question: Question, limits: Limits) -> Rows:
+        """Those for a question.
+
+        What is in front of the model already or rests is not to be shown, nor by the threshold what tells nothing.
+        """
+        pool = usable_rows(index, limits)
+        offered = pool.copy()
+        if limits.exclude and len(offered):
+            ids, seen = index.rows["id"], np.fromiter(limits.exclude, np.int64, len(limits.exclude))
+            at = np.minimum(ids.searchsorted(seen), len(ids) - 1)
+            offered[at[ids[at] == seen]] = False
+        if index.cold:
+            offered &= ~index.resting(question.terms)
+        return cls(pool, offered & telling(index, pool) if limits.threshold else offered)
 
 
-def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Probes, limits: Limits) -> Judged:
-    """Rank the usable rows and band them against the null, which is there whenever a row tells something."""
-    pool = usable_rows(index, limits)
+def judge(
+    index: OwnerIndex,
+    question: Question,
+    null: Null | None,
+    foreign: Probes,
+    limits: Limits,
+    *,
+    rows: Rows | None = None,
+) -> Judged:
+    """Rank the usable rows and band them against the null, which is there whenever a row tells something.
+
+    ``rows`` are those of the question, where they are known already.
+    """
+    pool, offered = rows or Rows.of(index, question, limits)
     if not pool.any():
         return Judged()
     ranking = rank(index, question, pool, now=limits.now, background=foreign.background)
-    offered = may_be_shown(index, question, limits)
     if not limits.threshold:
         best = _first(ranking.total, offered)
         found = Contenders(index, ranking, best, ["full"] * len(best))
@@ -243,7 +264,7 @@ def judge(index: OwnerIndex, question: Question, null: Null | None, foreign: Pro
         Contenders(index, ranking, shown, sure, lambda some: bar.best.levels(speaks[shown[some]].tolist())),
         round(bar.best.level(strongest), 6),
         _left_out(index.rows["id"][best], bands, kept),
-        arms=_arms(index, ranking, pool, shown),
+        arms=_Arms(index, ranking, pool, shown),
         nearest=_nearest(index, ranking, shown),
     )
 
@@ -279,23 +300,43 @@ def _first(total: Column, offered: Mask) -> NDArray[np.intp]:
     return np.asarray(places[np.argsort(-total[places], kind="stable")][:MOST_CANDIDATES])
 
 
-def _arms(index: OwnerIndex, ranking: Ranking, pool: Mask, offered: NDArray[np.intp]) -> dict[str, dict[str, float]]:
-    """What each arm looked at, the best it found by words, by meaning and by time, and how many rows it offers."""
-    told: dict[str, dict[str, float]] = {}
-    kinds = index.rows["kind"]
-    offers = np.bincount(kinds[offered], minlength=len(KINDS)).tolist()
-    for number, held in enumerate(np.bincount(kinds[pool], minlength=len(KINDS)).tolist()):
-        if held:
-            rows = pool & (kinds == number)
-            cosine = float(np.fmax.reduce(ranking.cosine[rows]))
-            told[ARMS[KINDS[number]]] = {
-                "rows": held,
-                "words": round(float(ranking.words.rows[rows].max()), 3),
-                "cosine": 0.0 if math.isnan(cosine) else round(cosine, 3),
-                "in_time": int(np.count_nonzero(ranking.terms["date"][rows] > 0)),
-                "offered": offers[number],
-            }
-    return told
+class _Arms(Mapping[str, Mapping[str, float]]):
+    """What each arm looked at, the best it found by words, by meaning and by time, and how many rows it offers.
+
+    Only the trace tells it, behind the reply: it is worked out when it is read.
+    """
+
+    def __init__(self, index: OwnerIndex, ranking: Ranking, pool: Mask, offered: NDArray[np.intp]) -> None:
+        # Taken now: later the index may have grown.
+        self._kinds, self._pool, self._offered = index.rows["kind"], pool, offered
+        self._words, self._cosine, self._date = ranking.words.rows, ranking.cosine, ranking.terms["date"]
+
+    @cached_property
+    def _told(self) -> dict[str, dict[str, float]]:
+        told: dict[str, dict[str, float]] = {}
+        kinds = self._kinds
+        offers = np.bincount(kinds[self._offered], minlength=len(KINDS)).tolist()
+        for number, held in enumerate(np.bincount(kinds[self._pool], minlength=len(KINDS)).tolist()):
+            if held:
+                rows = self._pool & (kinds == number)
+                cosine = float(np.fmax.reduce(self._cosine[rows]))
+                told[ARMS[KINDS[number]]] = {
+                    "rows": held,
+                    "words": round(float(self._words[rows].max()), 3),
+                    "cosine": 0.0 if math.isnan(cosine) else round(cosine, 3),
+                    "in_time": int(np.count_nonzero(self._date[rows] > 0)),
+                    "offered": offers[number],
+                }
+        return told
+
+    def __getitem__(self, arm: str) -> Mapping[str, float]:
+        return self._told[arm]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._told)
+
+    def __len__(self) -> int:
+        return len(self._told)
 
 
 def clues(index: OwnerIndex, question: Question, ranking: Ranking, *, foreign: Probes, now: datetime) -> Clues:

@@ -18,7 +18,7 @@ from memory.calibrating import Calibration, calibrate
 from memory.fusing import fused
 from memory.index import OwnerIndex
 from memory.indexes import Indexes
-from memory.judge import REASONS_KEPT, Contender, Judged, Limits, judge, may_be_shown, visible
+from memory.judge import REASONS_KEPT, Contender, Judged, Limits, Rows, judge, visible
 from memory.lexicon import (
     after_the_bot,
     asked_in,
@@ -403,12 +403,13 @@ class Recall:
     ) -> _Found | None:
         """What answers the question, with its texts, inside a trip; None where first a null is to be measured."""
         question, foreign, null, judged, hits = asked.question, asked.foreign, None, Judged(), NO_HITS
-        if not limits.threshold or may_be_shown(index, question, limits).any():
+        rows = Rows.of(index, question, limits)
+        if not limits.threshold or rows.offered.any():
             if limits.threshold:
                 null = None if kept is None else kept.serving(index, foreign, limits, talk=not question.asks)
                 if null is None:
                     return None
-            judged = judge(index, question, null, foreign, limits)
+            judged = judge(index, question, null, foreign, limits, rows=rows)
             hits = _hits(index, question, judged)
         if self._reranker is not None:
             return _Found(judged, hits)  # A model puts them in another order first, and takes its time.
@@ -418,13 +419,15 @@ class Recall:
     async def _on_the_loop(self, owner: Account, index: OwnerIndex, asked: _Asked, limits: Limits) -> _Found:
         """What answers the question, without the texts."""
         question, foreign, null = asked.question, asked.foreign, None
-        if limits.threshold and not may_be_shown(index, question, limits).any():
+        rows = Rows.of(index, question, limits)
+        if limits.threshold and not rows.offered.any():
             return _Found()
         if limits.threshold:
             null = await self.measured.null(
                 owner, index, foreign, limits, language=asked.language, talk=not question.asks
             )
-        judged = await off_loop(partial(judge, index, question, null, foreign, limits), size=_size(index, question))
+        judging = partial(judge, index, question, null, foreign, limits, rows=rows)
+        judged = await off_loop(judging, size=_size(index, question))
         return _Found(judged, _hits(index, question, judged))
 
 

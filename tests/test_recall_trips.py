@@ -175,10 +175,10 @@ async def test_who_breaks_off_leaves_no_index_that_is_still_worked_on(
     expected = await plain(world)
     begun, go_on = threading.Event(), threading.Event()
 
-    def waiting(*given: Any) -> Any:
+    def waiting(*given: Any, **named: Any) -> Any:
         begun.set()
         assert go_on.wait(10)
-        return judge(*given)
+        return judge(*given, **named)
 
     with monkeypatch.context() as patch:
         patch.setattr(memory.recall, "judge", waiting)
@@ -197,7 +197,7 @@ async def test_an_error_in_a_trip_is_the_asker_s_and_the_next_is_answered(
 ) -> None:
     expected = await plain(world)
     with monkeypatch.context() as patch:
-        patch.setattr(memory.recall, "judge", lambda *given: 1 / 0)
+        patch.setattr(memory.recall, "judge", lambda *given, **named: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             await plain(world)
     assert await plain(world) == expected
