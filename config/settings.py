@@ -191,6 +191,11 @@ class RecallSettings(Section):
         description="Let the model reword a question that is short, points back or is in doubt (one more call).",
     )
     rewrite_seconds: float = Field(3.0, gt=0, description="Longest wait for these words; then the question alone.")
+    index_mb: int = Field(
+        256,
+        ge=1,
+        description="Memory for the indexes of those who talked last, MB; who is not among them waits a moment.",
+    )
 
 
 class RerankSettings(Section):

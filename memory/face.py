@@ -32,7 +32,7 @@ from memory.forget_together import ForgettingTogether
 from memory.freshness import Freshness
 from memory.housekeeping import Housekeeping
 from memory.importing import Imports
-from memory.indexes import Indexes
+from memory.indexes import MEGABYTE, Indexes
 from memory.jobs import Job, JobRun, Runs, run_due
 from memory.journal import Line
 from memory.ledger import Ledger
@@ -126,7 +126,7 @@ class Memory:
         """What was done, in counts; nobody's."""
         self.usage = self._stores.usage
         """What the owner's chats cost."""
-        self._indexes = Indexes(self._stores)
+        self._indexes = Indexes(self._stores, most_bytes=settings.recall.index_mb * MEGABYTE)
         self.sharing = Sharing(db, self._stores, self._indexes, self._together)
         """Where the owner's memories may be used."""
         self.merging = Merging(db, self._stores, self._indexes)

@@ -17,8 +17,9 @@ from memory.stores import Stores
 
 T = TypeVar("T")
 
-MOST_BYTES: Final = 256 * 1024 * 1024
-"""Memory all indexes may hold; the person who talked longest ago goes first."""
+MEGABYTE: Final = 1024 * 1024
+MOST_BYTES: Final = 256 * MEGABYTE
+"""Memory all indexes may hold unless settings say otherwise; the person who talked longest ago goes first."""
 
 
 @dataclass(eq=False, slots=True)

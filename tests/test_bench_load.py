@@ -6,18 +6,20 @@ import json
 import tracemalloc
 from copy import deepcopy
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from bot.bench import load
+from bot.bench import load, people
 from bot.bench.crowd import COMMAND_EVERY, Due, schedule, signs
 from bot.bench.delivery import Lag
 from bot.bench.hall import Answered, Hall, Told
 from bot.cli import cli
 from bot.message import Reply
 from config.locales import phrase
+from memory import Memory
 
 SMALL = load.Plan(chats=6, rate=15, seconds=3, model_seconds=0.1, quiet_seconds=0.1)
 
@@ -167,3 +169,22 @@ def test_the_command_prints_one_json_object() -> None:
         cli, ["bench", "load", "--chats", "3", "--rate", "5", "--seconds", "1", "--embedder", "none", "--json"]
     )
     assert json.loads(done.stdout)["chats"] == 3
+
+
+@pytest.mark.parametrize(("index_mb", "held"), [(1, 1), (256, 3)])
+async def test_indexes_take_no_more_memory_than_the_setting_says(data_dir: Path, index_mb: int, held: int) -> None:
+    names = ("ann", "bo", "cy")
+    path = data_dir / "many.db"
+    await people.fill(path, names, 500, alike=True)
+    settings = load.Plan(index_mb=index_mb).settings
+    memory = await Memory.open(path, settings, clock=lambda: people.START, count=len, embedder=people.GivenVectors())
+    try:
+        sizes = []
+        for name in names:
+            who = await people.person(memory, name)
+            await memory.recall(who.owner, people.asked(1)[0], room=who.room, now=people.NOW)
+            sizes.append(memory.cached_bytes)
+    finally:
+        await memory.close()
+    assert sizes[0] > 524_288, "two of them are more than a megabyte"
+    assert max(sizes) == pytest.approx(held * sizes[0], rel=0.01)

@@ -122,11 +122,14 @@ def load_bench(
     embedder: Annotated[
         Literal["scripted", "local", "none"], typer.Option("--embedder", help="Where vectors come from.")
     ] = "scripted",
+    index_mb: Annotated[
+        int, typer.Option("--index-mb", min=1, help="Bound of the caches; small, they are soon full.")
+    ] = bench_load.INDEX_MB,
     as_json: Json = False,
 ) -> None:
     """Have many people write to the whole bot at once: nothing lost, order, memory, how late it is."""
     lasting = bench_load.SOAK_SECONDS if soak else seconds
-    plan = bench_load.Plan(chats=chats, rate=rate, seconds=lasting, embedder=embedder)
+    plan = bench_load.Plan(chats=chats, rate=rate, seconds=lasting, embedder=embedder, index_mb=index_mb)
     look(lambda: bench_load.main(plan, as_json=as_json))
 
 

@@ -33,7 +33,14 @@ from bot.bench.hall import Hall
 from bot.bench.people import GivenVectors
 from bot.embedders import LocalEmbedder
 from bot.tokens import token_counter
-from config.settings import AccessSettings, BudgetSettings, ConversationSettings, SessionSettings, Settings
+from config.settings import (
+    AccessSettings,
+    BudgetSettings,
+    ConversationSettings,
+    RecallSettings,
+    SessionSettings,
+    Settings,
+)
 from memory import DATABASE_NAME, Memory
 from memory.jobs import LeftOff
 from memory.ports import Embedder
@@ -50,13 +57,19 @@ MOST_GROWTH: Final = 60.0
 LONG_SECONDS: Final = 300.0
 """How long a run has to be to tell growth from a beginning."""
 FEWEST_LOOKS: Final = 10
+INDEX_MB: Final = RecallSettings().index_mb
+"""Bound of the caches, unless another one is asked for."""
 DAILY_AT: Final = 0.4
 """When the jobs of a day are due, as a part of the whole time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much comes: people, messages a second from all of them, seconds; the model takes ``model_seconds``."""
+    """How much comes: people, messages a second from all of them, seconds; the model takes ``model_seconds``.
+
+    ``index_mb`` bounds the caches. Whether memory is flat is told best while these are full: what they grow by costs
+    the allocator some room between, a tenth or two of it, which is no leak and cannot be told from one.
+    """
 
     chats: int = 1_000
     rate: float = 50.0
@@ -64,6 +77,7 @@ class Plan:
     embedder: Literal["scripted", "local", "none"] = "scripted"
     model_seconds: float = 0.5
     quiet_seconds: float = 1.0
+    index_mb: int = INDEX_MB
 
     @property
     def settings(self) -> Settings:
@@ -74,6 +88,7 @@ class Plan:
             session=SessionSettings(idle_minutes=idle / 60),
             conversation=ConversationSettings(quiet_seconds=self.quiet_seconds),
             access=AccessSettings(open="everybody"),
+            recall=RecallSettings(index_mb=self.index_mb),
             # However few there are to write so much.
             budget=BudgetSettings(messages_per_person_a_minute=0, messages_per_chat_a_minute=0),
         )
