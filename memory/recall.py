@@ -12,30 +12,23 @@ from functools import partial
 from typing import Final
 
 from config.settings import RecallSettings
-from memory import dates, newer
+from memory import newer
+from memory.asking import Asked, Asking, search_text
 from memory.block import frame, line
 from memory.calibrating import Calibration, calibrate
 from memory.fusing import fused
 from memory.index import OwnerIndex
 from memory.indexes import Indexes
 from memory.judge import REASONS_KEPT, Contender, Judged, Limits, Rows, judge, visible
-from memory.lexicon import (
-    after_the_bot,
-    asked_in,
-    asking_part,
-    asks_memory,
-    is_question,
-    needs_context,
-    personal,
-)
+from memory.lexicon import is_question, needs_context, personal
 from memory.measured import Kept, Measured
 from memory.model import SELF, Account, Chat, Entry, ProfileLine, Recalled, Recollection
 from memory.offloop import INLINE_ROWS, off_loop
-from memory.ports import Completer, EmbedderUnavailable, Reranker, TokenCounter, Vector
+from memory.ports import Completer, Reranker, TokenCounter, Vector
 from memory.reranking import reranked
 from memory.rewriting import Rewriter
 from memory.score import WEIGHTS, Question
-from memory.shipped import Probes, Shipped
+from memory.shipped import Shipped
 from memory.showing import NO_HITS, OFTEN, Forms, LeftOut, LongHits, Read, Shelf, forms, memory_unit, read, units
 from memory.slots import slot
 from memory.stores import Stores
@@ -62,8 +55,6 @@ REFUSALS: Final = 5
 """Units that did not fit the budget after which no shorter one is looked for."""
 READ_AT_ONCE: Final = 32
 """Candidates whose texts are read at a time: about as many as a budget holds."""
-CONTEXT_CHARACTERS: Final = 400
-"""Most that is taken of the turns before a question that needs them."""
 AT_ONCE: Final = 2
 """Recalls worked on at a time; the loop's lag is that times the work of one (NUMBERS, section 6), and others' reading
 waits no longer for the small ones that are worked on where the file is read."""
@@ -110,15 +101,6 @@ class _Found:
     read: FirstRead | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A question, and the foreign questions it is judged against."""
-
-    question: Question
-    language: str
-    foreign: Probes
-
-
 class Recall:
     """Finds what an owner's memory holds for a question, and may keep silent."""
 
@@ -143,6 +125,7 @@ class Recall:
             self._rewriter = Rewriter(completer, stores.usage, seconds=settings.rewrite_seconds)
         self._at_once = asyncio.Semaphore(AT_ONCE)
         self._shipped = Shipped(stores.embeddings)
+        self._asking = Asking(stores, self._shipped, timeout_seconds=settings.timeout_seconds)
         self.measured = Measured(stores, indexes)
         """What foreign questions find in the memories."""
 
@@ -330,61 +313,17 @@ class Recall:
     ) -> _Found:
         """What answers one wording of the question. All that waits for the embedder is done outside the queue."""
         asker = options.asker or owner
-        search = _search_text(question, options.context)
+        search = search_text(question, options.context)
         vector = None
         if options.by_words:
             notes.append("by words alone")
         else:
-            vector = await self._vector(asker, search, notes)
+            vector = await self._asking.vector(asker, search, notes)
         async with self._turn():
-            asked = self._ready(asker, question, search, vector, now=limits.now, without=options.without)
+            asked = self._asking.ready(asker, question, search, vector, now=limits.now, without=options.without)
         return await self._judge(owner, asked, limits)
 
-    def _ready(
-        self,
-        asker: Account,
-        question: str,
-        search: str,
-        vector: Vector | None,
-        *,
-        now: datetime,
-        without: frozenset[str],
-    ) -> _Asked:
-        """The question made ready; ``search`` is what is looked for, and ``vector`` is that of it."""
-        foreign = self._shipped.probes(asked_in(search))
-        named_dates = tuple(dates.partial(question))
-        ready = Question(
-            text=question,
-            terms=tuple(query_terms(search)),
-            vector=vector,
-            usual=foreign.usual(vector),
-            # A date by its name is meant wherever it stands, "today" only where something is asked.
-            spans=dates.asked(question if named_dates else asking_part(question), now=now, zone=asker.zone),
-            dates=named_dates,
-            asks_when=dates.asks_when(question),
-            after_bot=after_the_bot(question),
-            personal=personal(search),
-            asks=asks_memory(question, personal=personal(search)),
-            zone=asker.zone,
-            without=without,
-        )
-        return _Asked(ready, asked_in(search), foreign)
-
-    async def _vector(self, owner: Account, text: str, notes: list[str]) -> Vector | None:
-        """The question's vector; None, with a note, when there is none in time."""
-        if self._stores.embeddings.model is None:
-            notes.append("no embedder")
-            return None
-        try:
-            async with asyncio.timeout(self._settings.timeout_seconds):
-                return await self._stores.embeddings.query(owner, text)
-        except EmbedderUnavailable:
-            notes.append("embedder down")
-        except TimeoutError:
-            notes.append("embedder slow")
-        return None
-
-    async def _judge(self, owner: Account, asked: _Asked, limits: Limits) -> _Found:
+    async def _judge(self, owner: Account, asked: Asked, limits: Limits) -> _Found:
         """What answers the question: in one trip to the file where the memory is small, else on the loop."""
         # In this order: who has a turn never waits for somebody who has an index.
         async with self._indexes.held(owner) as hold:
@@ -399,7 +338,7 @@ class Recall:
                 return await self._on_the_loop(owner, index, asked, limits)
 
     async def _in_a_trip(
-        self, owner: Account, asked: _Asked, limits: Limits, kept: Kept | None, index: OwnerIndex
+        self, owner: Account, asked: Asked, limits: Limits, kept: Kept | None, index: OwnerIndex
     ) -> _Found | None:
         """What answers the question, with its texts, inside a trip; None where first a null is to be measured."""
         question, foreign, null, judged, hits = asked.question, asked.foreign, None, Judged(), NO_HITS
@@ -416,7 +355,7 @@ class Recall:
         first = await self._first_read(owner, judged.candidates, room=limits.room, now=limits.now)
         return _Found(judged, hits, first)
 
-    async def _on_the_loop(self, owner: Account, index: OwnerIndex, asked: _Asked, limits: Limits) -> _Found:
+    async def _on_the_loop(self, owner: Account, index: OwnerIndex, asked: Asked, limits: Limits) -> _Found:
         """What answers the question, without the texts."""
         question, foreign, null = asked.question, asked.foreign, None
         rows = Rows.of(index, question, limits)
@@ -447,14 +386,6 @@ def _told(owner: Account, found: Read) -> dict[int, newer.Told]:
     for memory in found.memories.values():
         told[memory.id] = newer.Told(memory.text, memory.at, "" if memory.subject == SELF else memory.subject)
     return told
-
-
-def _search_text(question: str, context: tuple[str, ...]) -> str:
-    """What is searched for: the question, behind the turns before it if it cannot stand alone (case D06)."""
-    if not context or not needs_context(question, len(query_terms(question))):
-        return question
-    before = "\n".join(context)[-CONTEXT_CHARACTERS:]
-    return f"{before}\n{question}"
 
 
 def _unclear(question: str, first: Judged, limits: Limits) -> bool:
