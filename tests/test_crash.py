@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from memory.backups import name_at
-from tests.crash.instants import Phase
 from tests.crash.moving import Migration
 from tests.crash.people import END
 from tests.crash.sabotage import SABOTAGES
-from tests.crash.story import IDLE, PEOPLE, Story
+from tests.crash.story import IDLE, PEOPLE, PHASES, Story
 from tests.crash.table import table
 from tests.crash.verdict import Folder
 from tests.faults import Nursery
@@ -48,15 +47,15 @@ async def test_a_file_whose_migration_was_killed_is_a_whole_one_and_is_migrated_
 
 
 @pytest.mark.parametrize("name", SABOTAGES)
-async def test_erasing_done_wrong_is_noticed_at_the_first_kill_that_shows_it(
+async def test_what_is_done_wrong_is_noticed_at_the_first_kill_that_shows_it(
     nursery: Nursery, tmp_path: Path, name: str
 ) -> None:
     sabotage, story = SABOTAGES[name], Story(tmp_path, 7, nursery, name)
     async with story.begun():
         story.talk()
         assert [*await story.rest(), *await story.pass_(IDLE)] == []
-        rewriting = sabotage.instant.phase is Phase.REWRITING
-        kill = await story.strike("rewriting" if rewriting else "erasing", sabotage.instant)
+        work = next(work for work, phase in PHASES.items() if phase is sabotage.instant.phase)
+        kill = await story.strike(work, sabotage.instant)
     assert kill.hit
     assert [fault for fault in kill.wrong if sabotage.found in fault] != [], kill.wrong
 

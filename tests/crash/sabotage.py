@@ -1,6 +1,6 @@
-"""Erasing done wrong, one way each, to see that the harness notices: the process is told to ``commit`` one of these.
+"""Work done wrong, one way each, to see that the harness notices: the process is told to ``commit`` one of these.
 
-The first two show only after a kill: without one, all is gone in the end.
+"Replies stay" and "nobody is told" would show without a kill; the others leave nothing wrong unless one comes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from memory.erasing import RECEIPT, Erasing
 from memory.journal import Journal
 from memory.model import Account, Message
 from memory.promises import Deletion, Promises
+from memory.sessions import Reach, Sessions
 from tests.crash.instants import Event, Instant, Phase
 
 
@@ -69,6 +70,19 @@ def _nobody_is_told() -> None:
     Promises.notify = keep_silent  # type: ignore[method-assign]
 
 
+def _the_cursor_moves_later() -> None:
+    """Write what was learned of a session, and in a transaction of its own that it was read."""
+    finish = Sessions.finish
+
+    @wraps(finish)
+    async def apart(self: Sessions, owner: Account, session: int, reach: Reach) -> None:
+        for statement in ("COMMIT", "BEGIN IMMEDIATE", "SAVEPOINT piece"):
+            await self._db.execute(statement)
+        await finish(self, owner, session, reach)
+
+    Sessions.finish = apart  # type: ignore[method-assign]
+
+
 @dataclass(frozen=True, slots=True)
 class Sabotage:
     """What is done wrong, the instant of a kill that brings it to light, and a part of what is then said of it."""
@@ -87,4 +101,7 @@ SABOTAGES: Final[Mapping[str, Sabotage]] = {
     ),
     "replies stay": Sabotage(_replies_stay, Instant(Phase.ERASING, Event.COMMIT, 2), "lines of the bot"),
     "nobody is told": Sabotage(_nobody_is_told, Instant(Phase.ERASING, Event.COMMIT, 1), "was never told"),
+    "the cursor moves later": Sabotage(
+        _the_cursor_moves_later, Instant(Phase.DISTILLING, Event.COMMITTED, 4), "distilled a second time"
+    ),
 }
