@@ -5,6 +5,9 @@ of which pays over all sets (``bench recall --ablation`` shows how much): ``near
 the line before it), ``answer`` (a line that replies to a question), ``reply`` (the more, the more of our words that
 question holds), ``name`` (a name for a question that asks for one) and ``talk`` (what else was said in a session
 that holds a good line).
+
+That a memory counts more than a line is no term any more: with the 1,210 observations of LoCoMo as facts beside its
+lines, R@10 was 82.9 with it and 83.5 without.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.dates import PartialDate, occurrences
-from memory.index import KINDS, MESSAGE, NOWHERE, OwnerIndex
+from memory.index import KINDS, NOWHERE, OwnerIndex
 from memory.lexical import Background, Words, WordSearch, neighbour
 from memory.lexicon import asked_in, asks_name, named
 from memory.model import Kind, Span
@@ -42,7 +45,6 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "when": 1.0,
     "role": 1.0,
     "name": 0.8,
-    "kind": 0.5,
     "talk": 0.2,
 }
 
@@ -170,7 +172,6 @@ def _terms(
         "when": (index.rows["timed"] & question.asks_when).astype(float),
         "role": said_by_the_wanted(index, question, pool),
         "name": naming(index, question, pool),
-        "kind": (index.rows["kind"] != MESSAGE).astype(float),
     }
 
 
