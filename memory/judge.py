@@ -309,7 +309,7 @@ class _Arms(Mapping[str, Mapping[str, float]]):
     def __init__(self, index: OwnerIndex, ranking: Ranking, pool: Mask, offered: NDArray[np.intp]) -> None:
         # Taken now: later the index may have grown.
         self._kinds, self._pool, self._offered = index.rows["kind"], pool, offered
-        self._words, self._cosine, self._date = ranking.words.rows, ranking.cosine, ranking.terms["date"]
+        self._words, self._cosine, self._date = ranking.words.rows, ranking.cosine, ranking.terms.get("date")
 
     @cached_property
     def _told(self) -> dict[str, dict[str, float]]:
@@ -324,7 +324,7 @@ class _Arms(Mapping[str, Mapping[str, float]]):
                     "rows": held,
                     "words": round(float(self._words[rows].max()), 3),
                     "cosine": 0.0 if math.isnan(cosine) else round(cosine, 3),
-                    "in_time": int(np.count_nonzero(self._date[rows] > 0)),
+                    "in_time": 0 if self._date is None else int(np.count_nonzero(self._date[rows] > 0)),
                     "offered": offers[number],
                 }
         return told

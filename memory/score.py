@@ -154,12 +154,12 @@ def _terms(
     search: WordSearch,
     background: Background,
 ) -> tuple[Words, dict[str, Column]]:
-    """What each term of a row's own says, by name."""
+    """What each term of a row's own says, by name; without those that say nothing of any row."""
     words = search.find(question.terms, background)
     expected = (0.0, USUAL_WORDS * words.highest)
     needed = 1 - WORDS_OVER_MEANING * float(words.covered.max(initial=0))
     asking, replies = index.rows["asks"].astype(float), replying(index, question)
-    return words, {
+    terms = {
         "words": standard(words.rows, pool, expected),
         "session": standard(search.sessions(question.terms), pool, expected),
         "meaning": needed * meaning(cosine, pool, question.usual),
@@ -169,10 +169,11 @@ def _terms(
         "question": asking,
         "answer": replies * neighbour(index, asking, "previous", 0.0),
         "reply": replies * neighbour(index, asking * words.covered, "previous", 0.0),
-        "when": (index.rows["timed"] & question.asks_when).astype(float),
+        "when": index.rows["timed"].astype(float) if question.asks_when else None,
         "role": said_by_the_wanted(index, question, pool),
         "name": naming(index, question, pool),
     }
+    return words, {name: values for name, values in terms.items() if values is not None}
 
 
 def _sum(terms: Mapping[str, Column], weights: Mapping[str, float], total: Column) -> Column:
@@ -212,11 +213,11 @@ def meaning(cosine: Column, pool: Mask, usual: tuple[float, float] | None) -> Co
     return np.where(known, standard(cosine, known, usual), 0.0)
 
 
-def of_the_named(index: OwnerIndex, question: Question) -> Column:
-    """1 for the lines of, and the memories about, the one person the question names."""
+def of_the_named(index: OwnerIndex, question: Question) -> Column | None:
+    """1 for the lines of, and the memories about, the one person the question names; None when it names nobody."""
     name = named(question.text, index.people)
     if name is None:
-        return np.zeros(len(index.rows))
+        return None
     return np.asarray(index.rows["person"] == index.people[name], dtype=float)
 
 
@@ -231,22 +232,23 @@ def replying(index: OwnerIndex, question: Question) -> Column:
     return np.asarray(others & (~columns["bot"] | question.after_bot), dtype=float)
 
 
-def said_by_the_wanted(index: OwnerIndex, question: Question, pool: Mask) -> Column:
-    """1 for the bot's lines when the question is after what it said, else for all others; 0 without a bot."""
+def said_by_the_wanted(index: OwnerIndex, question: Question, pool: Mask) -> Column | None:
+    """1 for the bot's lines when the question is after what it said, else for all others; None without a bot."""
     bot = index.rows["bot"]
     if not (bot & pool).any():
-        return np.zeros(len(pool))
+        return None
     return np.asarray(bot == question.after_bot, dtype=float)
 
 
-def naming(index: OwnerIndex, question: Question, pool: Mask) -> Column:
+def naming(index: OwnerIndex, question: Question, pool: Mask) -> Column | None:
     """Up to 1 for the rows that hold a name when the question asks who, where or which; the less the longer they are.
 
-    A long text holds some name or other. Of the bot's lines only when we are after its words: it names what it knows.
+    None when it does not. A long text holds some name or other. Of the bot's lines only when we are after its words:
+    it names what it knows.
     """
     columns = index.rows
     if question.asks_when or not asks_name(question.text) or not pool.any():
-        return np.zeros(len(columns))
+        return None
     lengths = np.maximum(columns["length"], 1.0)
     holding = columns["names"] & (~columns["bot"] | question.after_bot)
     return np.asarray(holding * np.minimum(1.0, lengths[pool].mean() / lengths), dtype=float)
@@ -263,9 +265,11 @@ def best_of_session(index: OwnerIndex, total: Column, pool: Mask) -> Column:
     return best
 
 
-def in_time(index: OwnerIndex, question: Question) -> Column:
-    """1 for what was said, or happens, in a time the question names; a boost, never a filter."""
+def in_time(index: OwnerIndex, question: Question) -> Column | None:
+    """1 for what was said, or happens, in a time the question names; a boost, never a filter. None without a time."""
     columns = index.rows
+    if not question.spans and not question.dates:
+        return None
     hit = np.zeros(len(columns))
     for span in question.spans:
         hit[(columns["at"] >= span.start.timestamp()) & (columns["at"] < span.end.timestamp())] = 1
