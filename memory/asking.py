@@ -63,9 +63,9 @@ class Asking:
         now: datetime,
         without: frozenset[str],
     ) -> Asked:
-        """A question at ``now`` (aware UTC); ``search`` is what is looked for (:func:`search_text`), ``vector`` its.
+        """A question at ``now`` (aware UTC); ``search`` is what is looked for (:func:`search_text`).
 
-        ``without`` names terms of the score that are left out.
+        ``vector`` is that of ``search``; ``without`` names terms of the score that are left out.
         """
         foreign = self._shipped.probes(asked_in(search))
         named_dates, about_somebody = tuple(dates.partial(question)), personal(search)

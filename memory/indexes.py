@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from config.settings import RecallSettings
 from memory.index import OwnerIndex
 from memory.model import Account
 from memory.refreshing import Refresher
@@ -17,8 +18,8 @@ from memory.stores import Stores
 
 T = TypeVar("T")
 
-MEGABYTE: Final = 1024 * 1024
-MOST_BYTES: Final = 256 * MEGABYTE
+MEGABYTE: Final = 1_000_000
+MOST_BYTES: Final = RecallSettings().index_mb * MEGABYTE
 """Memory all indexes may hold unless settings say otherwise; the person who talked longest ago goes first."""
 
 
@@ -149,6 +150,9 @@ class Indexes:
             self._weight -= held.nbytes
             held.nbytes = held.index.nbytes
             self._weight += held.nbytes
-        while len(self._held) > 1 and self._weight > self._most_bytes:
-            _, gone = self._held.popitem(last=False)
-            self._weight -= gone.nbytes
+        while self._weight > self._most_bytes and (longest_ago := self._idle(held)) is not None:
+            self._weight -= self._held.pop(longest_ago).nbytes
+
+    def _idle(self, held: _Held) -> int | None:
+        """Whose index was asked longest ago, but for this one and those that somebody works on, which would go on."""
+        return next((no for no, each in self._held.items() if each is not held and not each.lock.locked()), None)

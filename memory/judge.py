@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
 from itertools import islice
 from typing import Final, Literal, NamedTuple, overload
 
@@ -264,7 +263,7 @@ def judge(
         Contenders(index, ranking, shown, sure, lambda some: bar.best.levels(speaks[shown[some]].tolist())),
         round(bar.best.level(strongest), 6),
         _left_out(index.rows["id"][best], bands, kept),
-        arms=_Arms(index, ranking, pool, shown),
+        arms=_arms(index, ranking, pool, shown),
         nearest=_nearest(index, ranking, shown),
     )
 
@@ -300,43 +299,23 @@ def _first(total: Column, offered: Mask) -> NDArray[np.intp]:
     return np.asarray(places[np.argsort(-total[places], kind="stable")][:MOST_CANDIDATES])
 
 
-class _Arms(Mapping[str, Mapping[str, float]]):
-    """What each arm looked at, the best it found by words, by meaning and by time, and how many rows it offers.
-
-    Only the trace tells it, behind the reply: it is worked out when it is read.
-    """
-
-    def __init__(self, index: OwnerIndex, ranking: Ranking, pool: Mask, offered: NDArray[np.intp]) -> None:
-        # Taken now: later the index may have grown.
-        self._kinds, self._pool, self._offered = index.rows["kind"], pool, offered
-        self._words, self._cosine, self._date = ranking.words.rows, ranking.cosine, ranking.terms.get("date")
-
-    @cached_property
-    def _told(self) -> dict[str, dict[str, float]]:
-        told: dict[str, dict[str, float]] = {}
-        kinds = self._kinds
-        offers = np.bincount(kinds[self._offered], minlength=len(KINDS)).tolist()
-        for number, held in enumerate(np.bincount(kinds[self._pool], minlength=len(KINDS)).tolist()):
-            if held:
-                rows = self._pool & (kinds == number)
-                cosine = float(np.fmax.reduce(self._cosine[rows]))
-                told[ARMS[KINDS[number]]] = {
-                    "rows": held,
-                    "words": round(float(self._words[rows].max()), 3),
-                    "cosine": 0.0 if math.isnan(cosine) else round(cosine, 3),
-                    "in_time": 0 if self._date is None else int(np.count_nonzero(self._date[rows] > 0)),
-                    "offered": offers[number],
-                }
-        return told
-
-    def __getitem__(self, arm: str) -> Mapping[str, float]:
-        return self._told[arm]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._told)
-
-    def __len__(self) -> int:
-        return len(self._told)
+def _arms(index: OwnerIndex, ranking: Ranking, pool: Mask, offered: NDArray[np.intp]) -> dict[str, dict[str, float]]:
+    """What each arm looked at, the best it found by words, by meaning and by time, and how many rows it offers."""
+    told: dict[str, dict[str, float]] = {}
+    kinds, in_time = index.rows["kind"], ranking.terms.get("date")
+    offers = np.bincount(kinds[offered], minlength=len(KINDS)).tolist()
+    for number, held in enumerate(np.bincount(kinds[pool], minlength=len(KINDS)).tolist()):
+        if held:
+            rows = pool & (kinds == number)
+            cosine = float(np.fmax.reduce(ranking.cosine[rows]))
+            told[ARMS[KINDS[number]]] = {
+                "rows": held,
+                "words": round(float(ranking.words.rows[rows].max()), 3),
+                "cosine": 0.0 if math.isnan(cosine) else round(cosine, 3),
+                "in_time": 0 if in_time is None else int(np.count_nonzero(in_time[rows] > 0)),
+                "offered": offers[number],
+            }
+    return told
 
 
 def clues(index: OwnerIndex, question: Question, ranking: Ranking, *, foreign: Probes, now: datetime) -> Clues:

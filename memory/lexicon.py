@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import Final
 
 from memory.words import query_terms, weights
@@ -24,12 +24,16 @@ _ABOUT_BOT: Final = re.compile(
 
 
 _LEANS: Final = re.compile(
-    r"[它他她牠祂]|^\W*(?:还有|還有|另外|那|这|這)(?![个個位里裡儿兒么麼])"
+    r"[它他她牠祂]|^\W*(?:那|这|這)(?![个個位里裡儿兒么麼])"
     r"|\b(?:it|its|that|this|those|these|they|them|he|him|she|her|one|ones)\b",
     re.IGNORECASE,
 )
-_SAYS_ENOUGH: Final = 2
-"""Words in which a sentence says what it asks about; "which hotel?" goes with what was said before."""
+_WONDERS: Final = re.compile(
+    r"[不没沒](?:知道|晓得|曉得|记得|記得|清楚)|忘[了记記]"
+    r"|\b(?:wonder\w*|forgot|no idea|(?:not|n't) (?:sure|know|remember))\b",
+    re.IGNORECASE,
+)
+"""A sentence in which somebody wonders; with a question mark it asks all the same."""
 _SENTENCE: Final = re.compile(r"[^.!?。！？；;\n]+[?？]?")
 _ASKS: Final = re.compile(
     r"[?？]|(?:[吗嗎么]|(?<![着著])呢)[\s。！!~～…]*$|来着|來著|(?<![没沒])什[么麼]|啥|谁|誰|哪(?!怕)|怎[么麼样樣]|[为為]何|是否|[难難]道"
@@ -183,16 +187,31 @@ def needs_context(question: str, terms: int) -> bool:
 def asking_part(question: str) -> str:
     """The sentences of a question that ask, all of it when these cannot be understood without the rest.
 
-    People chat before they come to the point: 今天累死了。我的手机号是多少？ does not ask about today. Where a sentence
-    bears a question mark and says enough, those without only wonder: 不知道今天会不会下雨。
+    People chat before they come to the point: 今天累死了。我的手机号是多少？ does not ask about today. Nor does a
+    sentence in which they only wonder, where another one bears a question mark and says enough by itself:
+    不知道今天会不会下雨。我的牙医叫什么？
     """
-    sentences = [sentence for sentence in _SENTENCE.findall(question) if asks(sentence) or is_question(sentence)]
-    marked = "\n".join(sentence for sentence in sentences if sentence.endswith(("?", "？")))
-    asking = "\n".join(sentences)
-    if _stands_alone(marked, words=_SAYS_ENOUGH):
-        return marked
-    return asking if _stands_alone(asking) else question
+    asking = [sentence for sentence in _SENTENCE.findall(question) if asks(sentence) or is_question(sentence)]
+    meant = [sentence for sentence in asking if _is_marked(sentence) or _WONDERS.search(sentence) is None]
+    if _stands_alone(meant) and any(map(_is_marked, meant)) and _says_enough(meant):
+        return "\n".join(meant)
+    return "\n".join(asking) if _stands_alone(asking) else question
 
 
-def _stands_alone(part: str, *, words: int = 1) -> bool:
-    return weights(query_terms(part)).count(1.0) >= words and _LEANS.search(part) is None
+def _is_marked(sentence: str) -> bool:
+    return sentence.endswith(("?", "？"))
+
+
+def _stands_alone(sentences: Sequence[str]) -> bool:
+    part = "\n".join(sentences)
+    return 1.0 in weights(query_terms(part)) and _LEANS.search(part) is None
+
+
+def _says_enough(sentences: Sequence[str]) -> bool:
+    """Whether it is more than "which hotel?", which goes with what was said before."""
+    part = "\n".join(sentences)
+    terms = query_terms(part)
+    words = [term for term, counts in zip(terms, weights(terms), strict=True) if counts == 1.0]
+    # Pairs of Han characters overlap.
+    han = {sign for word in words for sign in word if _HAN.match(sign)}
+    return personal(part) or len(han) // 2 + sum(_HAN.match(word) is None for word in words) > 1

@@ -535,6 +535,15 @@ async def test_the_index_of_who_talked_longest_ago_is_dropped_first(shelf: Shelf
     assert texts(await world.ask("茶")) == ["茶"]
 
 
+async def test_an_index_that_somebody_works_on_is_not_let_go_of_to_make_room(shelf: Shelf) -> None:
+    world = world_of(shelf, None, most_bytes=1)
+    await world.know("茶")
+    other = await shelf.accounts.meet("console", "2", name="B", language="en", zone="UTC", at=shelf.clock())
+    async with world.indexes.of(world.owner) as index:
+        await world.recall.recall(other, "tea", now=shelf.clock(), room=shelf.chat, options=ALL)
+    assert world.indexes.nbytes == index.nbytes, "it is counted, and the other one gone"
+
+
 async def test_what_indexes_hold_is_counted_as_they_grow_and_go(world: World) -> None:
     await world.know("茶")
     await world.ask("茶")

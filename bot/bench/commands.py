@@ -123,7 +123,7 @@ def load_bench(
         Literal["scripted", "local", "none"], typer.Option("--embedder", help="Where vectors come from.")
     ] = "scripted",
     index_mb: Annotated[
-        int, typer.Option("--index-mb", min=1, help="Bound of the caches; small, they are soon full.")
+        int, typer.Option("--index-mb", min=1, help="Bound of the indexes; small, they are soon full.")
     ] = bench_load.INDEX_MB,
     as_json: Json = False,
 ) -> None:

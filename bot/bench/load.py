@@ -58,7 +58,7 @@ LONG_SECONDS: Final = 300.0
 """How long a run has to be to tell growth from a beginning."""
 FEWEST_LOOKS: Final = 10
 INDEX_MB: Final = RecallSettings().index_mb
-"""Bound of the caches, unless another one is asked for."""
+"""Bound of the indexes, unless another one is asked for."""
 DAILY_AT: Final = 0.4
 """When the jobs of a day are due, as a part of the whole time."""
 
@@ -67,7 +67,7 @@ DAILY_AT: Final = 0.4
 class Plan:
     """How much comes: people, messages a second from all of them, seconds; the model takes ``model_seconds``.
 
-    ``index_mb`` bounds the caches. Whether memory is flat is told best while these are full: what they grow by costs
+    ``index_mb`` bounds the indexes. Whether memory is flat is told best while these are full: what they grow by costs
     the allocator some room between, a tenth or two of it, which is no leak and cannot be told from one.
     """
 
@@ -250,6 +250,7 @@ def figures(plan: Plan, played: Played) -> dict[str, Any]:
         "rate": plan.rate,
         "seconds": plan.seconds,
         "embedder": plan.embedder,
+        "index_mb": plan.index_mb,
         "said": len(told),
         **{fate: len(each) for fate, each in waits.items()},
         "turns": played.model.answered,
@@ -330,8 +331,8 @@ def table(result: Mapping[str, Any]) -> Table:
         ("memory, first / last, MB", f"{memory['first']:g} / {memory['last']:g}"),
         ("memory, growth in the second half, MB an hour", f"{memory['growth_an_hour']:g}"),
         (
-            "... of it caches, which are bounded, now MB",
-            f"{memory['caches_growth_an_hour']:g}, {memory['caches_last']:g}",
+            "... of it indexes, which are bounded, now MB",
+            f"{memory['caches_growth_an_hour']:g}, {memory['caches_last']:g} of {result['index_mb']:g}",
         ),
         ("file, MB", f"{result['file_bytes'] / 1e6:.1f}"),
         ("distillations", f"{result['distilled']:,}"),
