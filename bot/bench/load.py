@@ -67,8 +67,8 @@ DAILY_AT: Final = 0.4
 class Plan:
     """How much comes: people, messages a second from all of them, seconds; the model takes ``model_seconds``.
 
-    ``index_mb`` bounds the indexes. Whether memory is flat is told best while these are full: what they grow by costs
-    the allocator some room between, a tenth or two of it, which is no leak and cannot be told from one.
+    ``index_mb`` bounds the indexes. Whether memory is flat is told best while these are full: as they grow, so does
+    what the allocator leaves unused between them.
     """
 
     chats: int = 1_000
